@@ -1,0 +1,7 @@
+"""`python -m netanomaly`"""
+
+import sys
+
+from netanomaly.cli import main
+
+sys.exit(main())

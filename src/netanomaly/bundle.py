@@ -1,0 +1,121 @@
+"""The bundle: the directory that a training run saves and `load` reads. Tensors and JSON only, so loading runs no code.
+
+model.safetensors   weights
+bundle.json         format version, config, metrics, channels, classes, how it was trained
+manifest.json       size and SHA-256 of both; written last, so a directory without it is no bundle yet
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from netanomaly.config import Config, parse_config
+from netanomaly.data.channels import Channels
+from netanomaly.errors import BundleError, ConfigError
+from netanomaly.files import atomic, sha256, write_json
+
+FORMAT = 1
+WEIGHTS, CONTENT, MANIFEST = "model.safetensors", "bundle.json", "manifest.json"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Everything needed to predict.
+
+    Attributes:
+        config: resolved: every key, every metric by name.
+        classes: class names in the order of the logits.
+        weights: the model's parameters, on the CPU.
+        facts: how it came about (training, data, versions); for people, not needed to predict.
+    """
+
+    config: Config
+    channels: Channels
+    classes: tuple[str, ...]
+    weights: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+def save_bundle(directory: Path, bundle: Bundle) -> None:
+    """Write the bundle; each file appears whole, the manifest last."""
+    (directory / MANIFEST).unlink(missing_ok=True)
+    with atomic(directory / WEIGHTS) as temporary:
+        save_file({name: weight.detach().cpu().contiguous() for name, weight in bundle.weights.items()}, temporary)
+    content = {
+        "format": FORMAT,
+        "classes": list(bundle.classes),
+        "config": bundle.config.to_dict(),
+        "channels": bundle.channels.state(),
+        "facts": bundle.facts,
+    }
+    write_json(directory / CONTENT, content)
+    files = {
+        name: {"bytes": (directory / name).stat().st_size, "sha256": sha256(directory / name)}
+        for name in (WEIGHTS, CONTENT)
+    }
+    write_json(directory / MANIFEST, {"format": FORMAT, "files": files})
+
+
+def load_bundle(directory: Path) -> Bundle:
+    """Read a bundle and check it.
+
+    Raises:
+        BundleError: the directory holds no bundle, or one that is damaged or of an unknown format.
+    """
+    if not (directory / MANIFEST).is_file():
+        raise BundleError(f"{directory}: no bundle here (no {MANIFEST}); train one, or name the run's directory")
+    manifest = _read_json(directory / MANIFEST)
+    _check_format(manifest.get("format"), directory / MANIFEST)
+    _check_files(directory, manifest)
+    content = _read_json(directory / CONTENT)
+    _check_format(content.get("format"), directory / CONTENT)
+    try:
+        return Bundle(
+            config=parse_config(content["config"], str(directory / CONTENT)),
+            channels=Channels.from_state(content["channels"]),
+            classes=tuple(str(name) for name in content["classes"]),
+            weights=load_file(directory / WEIGHTS),
+            facts=dict(content["facts"]),
+        )
+    except (KeyError, TypeError, ValueError, ConfigError, SafetensorError) as error:
+        raise BundleError(f"{directory}: the bundle's content is not as expected: {error}") from error
+
+
+def _check_files(directory: Path, manifest: dict[str, Any]) -> None:
+    files = manifest.get("files")
+    for name in (WEIGHTS, CONTENT):
+        entry = files.get(name) if isinstance(files, dict) else None
+        if not isinstance(entry, dict):
+            raise BundleError(f"{directory / MANIFEST}: says nothing of {name}")
+        path = directory / name
+        if not path.is_file():
+            raise BundleError(f"{path}: missing from the bundle")
+        if path.stat().st_size != entry.get("bytes") or sha256(path) != entry.get("sha256"):
+            raise BundleError(f"{path}: is not the file that was saved (size or SHA-256 differ from {MANIFEST})")
+
+
+def _check_format(found: object, path: Path) -> None:
+    if found == FORMAT:
+        return
+    if isinstance(found, int) and found > FORMAT:
+        raise BundleError(
+            f"{path}: bundle format {found} is newer than this version reads ({FORMAT}); upgrade netanomaly"
+        )
+    raise BundleError(f"{path}: unknown bundle format {found!r}")
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise BundleError(f"{path}: not readable as JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BundleError(f"{path}: expected a JSON object")
+    return value

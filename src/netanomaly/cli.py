@@ -1,0 +1,154 @@
+"""The command line: train, eval, predict. Parses and calls; everything else is in the library.
+
+Exit codes: 0 done, 1 training cannot go on, 2 bad config or arguments, 3 bad data, 4 bad bundle,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from netanomaly import __version__
+from netanomaly.errors import ConfigError, NetanomalyError
+
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING if options.quiet else logging.INFO, force=True)
+    command: Callable[[argparse.Namespace], None] = options.command
+    try:
+        command(options)
+    except NetanomalyError as error:
+        if options.debug:
+            raise
+        print(f"netanomaly: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("netanomaly: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="netanomaly",
+        description="Names the state of a network at every moment from windows of its metrics.",
+        epilog="exit codes: 0 done, 1 training cannot go on, 2 bad config or arguments, 3 bad data, 4 bad bundle, "
+        "130 interrupted",
+    )
+    parser.add_argument("--version", action="version", version=f"netanomaly {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
+    common.add_argument("--data-root", metavar="DIR", help="where relative data paths start (data.root)")
+    common.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (device)")
+    common.add_argument("--quiet", action="store_true", help="say only what went wrong")
+    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+    train = commands.add_parser("train", parents=[common], help="learn from labelled rows, as a YAML file says")
+    train.add_argument("config", type=Path, help="YAML file; see configs/")
+    train.add_argument("--run-dir", metavar="DIR", help="the directory to write (run_dir)")
+    train.add_argument("--overwrite", action="store_true", help="replace a run that is there")
+    train.set_defaults(command=_train)
+
+    evaluate = commands.add_parser("eval", parents=[common], help="score a trained bundle on labelled rows")
+    evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    evaluate.add_argument("files", nargs="*", help="labelled files; default: the test part of the bundle's data")
+    evaluate.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="JSON to write; default: evaluation.json in the run, none for other files",
+    )
+    evaluate.set_defaults(command=_evaluate)
+
+    predict = commands.add_parser("predict", parents=[common], help="label the rows of files")
+    predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
+    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV or CSV.gz to write; default: standard output")
+    predict.set_defaults(command=_predict)
+    return parser
+
+
+def _overrides(options: argparse.Namespace) -> list[str]:
+    """The options that stand for keys of the config, as --set does."""
+    import json
+
+    given = list(options.set)
+    for option, key in (("data_root", "data.root"), ("device", "device"), ("run_dir", "run_dir")):
+        value = getattr(options, option, None)
+        if value is not None:
+            given.append(f"{key}={json.dumps(value)}")
+    return given
+
+
+def _train(options: argparse.Namespace) -> None:
+    from netanomaly.run import EVALUATION, train
+
+    predictor = train(options.config, overrides=_overrides(options), overwrite=options.overwrite)
+    directory = Path(predictor.config.run_dir)
+    _print_evaluation(directory / EVALUATION)
+    print(f"\nbundle: {directory}")
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from netanomaly.evaluation.report import report_text
+    from netanomaly.predictor import load
+    from netanomaly.run import EVALUATION, evaluate
+
+    directory = _bundle_directory(options.bundle)
+    predictor = load(directory, overrides=_overrides(options))
+    out = options.out or (None if options.files else directory / EVALUATION)
+    report = evaluate(predictor, files=options.files, out=out)
+    print(report_text(report))
+    if out is not None:
+        print(f"\nevaluation: {out}")
+
+
+def _predict(options: argparse.Namespace) -> None:
+    from netanomaly.files import atomic
+    from netanomaly.predictor import load
+
+    if options.out is not None and not str(options.out).endswith((".csv", ".csv.gz")):
+        raise ConfigError(f"--out {options.out}: write a .csv or a .csv.gz")
+    predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
+    labelled = predictor.predict_files(options.files)
+    if options.out is None:
+        labelled.to_csv(sys.stdout, index=False, float_format="%.7f")
+        return
+    compression = "gzip" if options.out.suffix == ".gz" else None
+    with atomic(options.out) as temporary:
+        labelled.to_csv(temporary, index=False, float_format="%.7f", compression=compression)
+    logging.getLogger(__name__).info("%d rows labelled: %s", len(labelled), options.out)
+
+
+def _bundle_directory(path: Path) -> Path:
+    """The run's directory, from itself or from the YAML file that it was trained with."""
+    if path.suffix not in (".yaml", ".yml"):
+        return path
+    from netanomaly.config import load_config
+
+    return Path(load_config(path).run_dir)
+
+
+def _print_evaluation(path: Path) -> None:
+    import json
+
+    from netanomaly.evaluation.report import report_text
+
+    if path.exists():
+        print(report_text(json.loads(path.read_text(encoding="utf-8"))))
+        print(f"\nevaluation: {path}")
+    else:
+        print("no test part in data.split: nothing was evaluated")

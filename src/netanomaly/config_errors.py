@@ -1,0 +1,72 @@
+"""pydantic's findings about a config, told as one line for people: path, what was found, what to do."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+
+def explain(error: ValidationError, name: str, root: type[BaseModel]) -> str:
+    """Every problem once, each as `name: path: message`."""
+    told: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        path, message = _explain_one(dict(problem), root)
+        if problem["type"] == "too_short" and any(known.startswith(path) for known in told):
+            continue  # the list is only short because its items were wrong, and those are told already
+        told.setdefault(path, f"{name}: {path}: {message}" if path else f"{name}: {message}")
+    return "; ".join(told.values())
+
+
+def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, str]:
+    location, section = _follow(problem["loc"], root)
+    path = ".".join(str(part) for part in location)
+    kind = problem["type"]
+    if kind == "extra_forbidden":
+        known = list(section.model_fields)
+        close = difflib.get_close_matches(str(location[-1]), known, n=1)
+        return path, f"unknown key; {f'did you mean {close[0]!r}?' if close else 'known here: ' + ', '.join(known)}"
+    if kind == "missing":
+        return path, "this key is required"
+    if kind == "union_tag_not_found":
+        return path, "this section needs the key 'by'"
+    if kind == "union_tag_invalid":
+        return path, f"by: {problem['ctx']['tag']!r} is not one of {problem['ctx']['expected_tags']}"
+    found = problem.get("input")
+    message = problem["msg"].removeprefix("Value error, ")
+    if isinstance(found, (str, int, float, bool)) and repr(found) not in message:
+        message += f", found {found!r}"
+    return path, message[:1].lower() + message[1:]
+
+
+def _follow(location: tuple[Any, ...], root: type[BaseModel]) -> tuple[list[Any], type[BaseModel]]:
+    """The keys of the YAML in pydantic's path, and the last section on the way.
+
+    pydantic's path also names the branch of a union that it tried; such a part is no key of the YAML.
+    """
+    keys: list[Any] = []
+    section = root
+    branches: dict[str, type[BaseModel]] = {}
+    for part in location:
+        if part in branches:
+            section, branches = branches[part], {}
+            continue
+        if isinstance(part, str) and part in section.model_fields:
+            sections = _sections_in(section.model_fields[part].annotation)
+            if len(sections) == 1:
+                section = sections[0]
+            else:
+                branches = {s.model_fields["by"].annotation.__args__[0]: s for s in sections}  # type: ignore[union-attr]
+        elif isinstance(part, str) and (not re.fullmatch(r"\w+", part) or part in ("int", "str", "float")):
+            continue
+        keys.append(part)
+    return keys, section
+
+
+def _sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """The sections that a field's type speaks of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [section for part in get_args(annotation) for section in _sections_in(part)]

@@ -1,0 +1,165 @@
+"""Rows onto a regular grid: a series becomes segments without long gaps, with masked steps in short ones.
+
+A row lies round((its time - time of the row before) / interval) steps after the row before it. Measuring from
+the row before, not from a fixed clock, lets pollers drift and jitter: a router that answers every 4 to 6 s sits
+on a 5 s grid without one collision, where rounding to the clock collides for one row in fourteen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netanomaly.data.ingest import UNLABELLED, Table
+from netanomaly.durations import format_duration
+from netanomaly.errors import DataError
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch of one series with no gap longer than `max_gap`, on the grid.
+
+    Attributes:
+        values: metrics, counters as rates per second, NaN where missing. (T, metrics)
+        labels: `UNLABELLED` where there is none, and at masked steps. (T,)
+        rows: position in the table of the last row that lies on each step, -1 at masked steps. (T,)
+    """
+
+    series: str
+    values: NDArray[np.float64]
+    labels: NDArray[np.object_]
+    rows: NDArray[np.int64]
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """Steps at which anything was measured. (T,)"""
+        return np.asarray(~np.isnan(self.values).all(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All segments of a table, and where each of its rows went.
+
+    Attributes:
+        row_segment: segment of each row. (rows,)
+        row_step: step of each row in its segment. (rows,)
+    """
+
+    segments: tuple[Segment, ...]
+    row_segment: NDArray[np.int64]
+    row_step: NDArray[np.int64]
+
+    def to_rows(self, per_step: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Values given per step of each segment, (T, ...) each, as one array over the table's rows."""
+        starts = np.cumsum([0, *(len(segment) for segment in self.segments)])
+        return np.asarray(np.concatenate(per_step)[starts[self.row_segment] + self.row_step])
+
+
+def place_on_grid(table: Table, interval_ns: int, max_gap: int, duplicates: str) -> Grid:
+    """The table's rows as segments.
+
+    Args:
+        max_gap: missing steps that a segment may bridge; a longer gap starts a new one.
+        duplicates: what to do with several rows of a series on one step: `error`, `last` (in input order at
+            equal times), or `mean` (of gauges; counters and labels take the last).
+
+    Raises:
+        DataError: rows share a step and `duplicates` is `error`.
+    """
+    segments: list[Segment] = []
+    row_segment = np.empty(len(table), dtype=np.int64)
+    row_step = np.empty(len(table), dtype=np.int64)
+    for name, rows in _series_rows(table):
+        jumps = _jumps(table.times[rows], interval_ns)
+        if duplicates == "error":
+            _refuse_duplicates(table, rows, jumps, interval_ns)
+        bounds = np.flatnonzero(np.r_[True, jumps[1:] - 1 > max_gap, True])
+        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+            piece = rows[start:stop]
+            steps = np.cumsum(np.r_[0, jumps[start + 1 : stop]])
+            row_segment[piece], row_step[piece] = len(segments), steps
+            segments.append(_build_segment(table, name, piece, steps, duplicates == "mean"))
+    return Grid(tuple(segments), row_segment, row_step)
+
+
+def median_step(table: Table) -> str:
+    """The usual time between rows of a series, as a duration to put in the config."""
+    steps = [np.diff(table.times[rows]) for _, rows in _series_rows(table)]
+    joined = np.concatenate(steps)
+    joined = joined[joined > 0]
+    return format_duration(int(np.median(joined))) if len(joined) else "unknown"
+
+
+def _series_rows(table: Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Each series, once for every part its files were given for, with its rows in order of time."""
+    keys = pd.DataFrame({"part": table.parts, "series": table.series})
+    groups = keys.groupby(["part", "series"], sort=True).indices
+    for (_, name), rows in groups.items():
+        rows = np.sort(np.asarray(rows, dtype=np.int64))
+        yield str(name), rows[np.argsort(table.times[rows], kind="stable")]
+
+
+def _jumps(times: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
+    """Steps from the row before to each row, 0 for rows on the same step; times are sorted. (rows,)"""
+    jumps = np.r_[0, (2 * np.diff(times) + interval_ns) // (2 * interval_ns)]
+    if len(times) < 2 or (jumps[1:] > 0).all():
+        return jumps
+    # Rows that share a step: measure from the step's first row, or a fast poller would never leave it.
+    first = times[0]
+    for i in range(1, len(times)):
+        jumps[i] = (2 * (times[i] - first) + interval_ns) // (2 * interval_ns)
+        if jumps[i] > 0:
+            first = times[i]
+    return jumps
+
+
+def _refuse_duplicates(table: Table, rows: NDArray[np.int64], jumps: NDArray[np.int64], interval_ns: int) -> None:
+    same = np.flatnonzero(jumps[1:] == 0)
+    if len(same) == 0:
+        return
+    first, second = int(rows[same[0]]), int(rows[same[0] + 1])
+    if table.times[first] == table.times[second]:
+        what = f"the time {table.time_texts[second]} of {table.where(first)} again"
+    else:
+        what = (
+            f"{table.time_texts[second]}, within one interval ({format_duration(interval_ns)}) of {table.where(first)}"
+        )
+    raise DataError(
+        f"{table.where(second)}: series '{table.series[second]}' has {what} ({len(same)} such rows); "
+        "set data.duplicates: last or mean, name the series columns, or check data.interval"
+    )
+
+
+def _build_segment(
+    table: Table, series: str, rows: NDArray[np.int64], steps: NDArray[np.int64], average: bool
+) -> Segment:
+    length = int(steps[-1]) + 1
+    last = np.r_[np.flatnonzero(np.diff(steps)), len(steps) - 1]  # the last row on each step
+    on_grid = np.full(length, -1, dtype=np.int64)
+    on_grid[steps[last]] = rows[last]
+    measured = table.values[rows[last]]
+    if average and len(last) < len(rows):
+        gauges = [i for i, metric in enumerate(table.metrics) if metric.kind == "gauge"]
+        measured[:, gauges] = pd.DataFrame(table.values[rows][:, gauges]).groupby(steps).mean().to_numpy()
+    counters = [i for i, metric in enumerate(table.metrics) if metric.kind == "counter"]
+    measured[:, counters] = _rates(measured[:, counters], table.times[rows[last]])
+    values = np.full((length, len(table.metrics)), np.nan)
+    values[steps[last]] = measured
+    labels = np.full(length, UNLABELLED, dtype=object)
+    labels[steps] = table.labels[rows]
+    return Segment(series, values, labels, on_grid)
+
+
+def _rates(totals: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Running totals to rates per second since the last known total; a fall (reset, wrap) is missing. (T, n)"""
+    known = pd.DataFrame(totals)
+    seconds = pd.DataFrame(np.where(known.isna(), np.nan, (times - times[0])[:, None] / 1e9))
+    rates = ((known - known.ffill().shift()) / (seconds - seconds.ffill().shift())).to_numpy()
+    return np.where(rates >= 0, rates, np.nan)

@@ -1,0 +1,59 @@
+"""Causal rolling statistics whose result for a row depends on its last rows alone, to the last bit.
+
+Running sums (add the new row, drop the old one) carry rounding from the start of the series, so a chunk of a
+series would score a little differently from the whole. The median is an order statistic and has no such memory;
+sums are taken as a fixed tree over the last rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+def rolling_median(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Median of the last `length` rows (fewer at the start), missing ones left out. (T, M) to (T, M)"""
+    return pd.DataFrame(values).rolling(length, min_periods=1).median().to_numpy()
+
+
+def rolling_sum(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Sum of the last `length` rows (fewer at the start), without NaN. (T, M) to (T, M)
+
+    Doubling: sums of 1, 2, 4, ... rows, and `length` as a sum of powers of two. O(log length) additions per
+    value, always the same ones in the same order.
+    """
+    total = np.zeros_like(values)
+    block, size, taken = values, 1, 0  # block[t] sums `size` rows up to t; `taken` newest rows are in total
+    remaining = length
+    while remaining:
+        if remaining & 1:
+            total = total + _down(block, taken)
+            taken += size
+        remaining >>= 1
+        if remaining:
+            block = block + _down(block, size)
+            size *= 2
+    return total
+
+
+def rolling_std(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Sample standard deviation of the last `length` rows, missing ones left out; 0 for a single row. (T, M)
+
+    Values should be centred near zero: the square of a common offset costs digits.
+    """
+    known = ~np.isnan(values)
+    filled = np.where(known, values, 0.0)
+    count = rolling_sum(known.astype(np.float64), length)
+    mean = rolling_sum(filled, length) / np.maximum(count, 1)
+    mean_square = rolling_sum(filled**2, length) / np.maximum(count, 1)
+    variance = np.maximum(mean_square - mean**2, 0.0) * count / np.maximum(count - 1, 1)
+    return np.asarray(np.sqrt(variance))
+
+
+def _down(values: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+    """Values moved `rows` later in time, zeros before them."""
+    moved = np.zeros_like(values)
+    if rows < len(values):
+        moved[rows:] = values[: len(values) - rows]
+    return moved

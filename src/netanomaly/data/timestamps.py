@@ -1,0 +1,168 @@
+"""Times as written in a file become nanoseconds since 1970, in UTC; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netanomaly.data.cells import to_numbers
+from netanomaly.errors import ConfigError, DataError
+
+_UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+_OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})"
+_RFC3339 = rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?{_OFFSET}?"
+_PLAUSIBLE = (pd.Timestamp("1990-01-01").value, pd.Timestamp("2100-01-01").value)
+
+Where = Callable[[int], str]
+
+
+@dataclass(frozen=True)
+class TimeFormat:
+    """How times are written.
+
+    Attributes:
+        format: `rfc3339`, `epoch`, `elapsed` (a count from any start), or a strptime pattern.
+        unit: of `epoch` and `elapsed`: s, ms, us or ns.
+        timezone: for times without an offset.
+        mixed_offsets: whether one file may hold several offsets.
+    """
+
+    format: str = "rfc3339"
+    unit: str | None = None
+    timezone: str | None = None
+    mixed_offsets: bool = False
+
+
+def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
+    """Nanoseconds since 1970 in UTC of a column of times, shape (rows,).
+
+    The column holds text, or is a datetime column of pandas.
+
+    Raises:
+        DataError: a time is not of the declared format, has no offset where no time zone is declared, or
+            lies outside 1990 to 2100 where it is an epoch (the unit is then likely another).
+    """
+    if isinstance(texts.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(texts):
+        return _from_datetimes(texts, form, column, where)
+    if form.unit is not None:
+        return _from_counts(texts, form, column, where)
+    codes, unique = pd.factorize(texts.fillna("").astype(str).str.strip())
+    first_rows = np.full(len(unique), -1)
+    first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
+
+    def place(index: int) -> str:
+        return f"{where(int(first_rows[index]))}, column '{column}'"
+
+    return _from_texts(pd.Series(unique, dtype="str"), form, place)[codes]
+
+
+def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.int64]:
+    """Distinct texts to nanoseconds; `place` names where a text first stands."""
+    if form.format == "rfc3339":
+        _check_rfc3339(texts, form, place)
+    pattern = "ISO8601" if form.format == "rfc3339" else form.format
+    has_offset = form.format == "rfc3339" and bool(texts.str.contains(_OFFSET + "$", regex=True).all())
+    in_utc = has_offset or "%z" in form.format
+    try:
+        times = pd.to_datetime(texts, format=pattern, errors="coerce", utc=in_utc)
+    except ValueError as error:
+        raise ConfigError(f"data.timestamp.format: {error}") from error
+    if times.isna().any():
+        index = int(np.flatnonzero(times.isna())[0])
+        raise DataError(f"{place(index)}: found '{texts.iloc[index]}', not a time of the format {form.format}")
+    return _nanoseconds(times if in_utc else _localize(times, form, place), place)
+
+
+def _check_rfc3339(texts: pd.Series, form: TimeFormat, place: Where) -> None:
+    wrong = np.flatnonzero(~texts.str.fullmatch(_RFC3339).to_numpy(dtype=bool))
+    if len(wrong):
+        index = int(wrong[0])
+        text = str(texts.iloc[index])
+        is_number = re.fullmatch(r"\d+(\.\d*)?", text) is not None
+        advice = "epoch with its unit" if is_number else "a pattern like '%d/%m/%Y %H:%M'"
+        raise DataError(
+            f"{place(index)}: found '{text[:40]}', not a time like 2026-11-29T16:59:51.5Z; "
+            f"set data.timestamp.format: {advice}"
+        )
+    offsets = texts.str.extract(rf"({_OFFSET})$")[0].fillna("").replace({"z": "Z", "+00:00": "Z", "+0000": "Z"})
+    distinct = list(dict.fromkeys(offsets))
+    if len(distinct) < 2:
+        return
+    other = int(np.flatnonzero(offsets == distinct[1])[0])
+    found = f"{place(other)}: found '{texts.iloc[other]}' after '{texts.iloc[0]}'"
+    if "" in distinct:
+        raise DataError(f"{found}: some times have an offset and some have none; export them all in UTC")
+    if not form.mixed_offsets:
+        raise DataError(f"{found}: the file mixes UTC offsets; if both are right set data.timestamp.mixed_offsets: utc")
+
+
+def _from_datetimes(times: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
+    def place(index: int) -> str:
+        return f"{where(index)}, column '{column}'"
+
+    if times.isna().any():
+        raise DataError(f"{place(int(np.flatnonzero(times.isna())[0]))}: no time (NaT)")
+    return _nanoseconds(times if times.dt.tz is not None else _localize(times, form, place), place)
+
+
+def _localize(times: pd.Series, form: TimeFormat, place: Where) -> pd.Series:
+    """Times without an offset, in the declared zone."""
+    if form.timezone is None:
+        raise DataError(
+            f"{place(0)}: found '{times.iloc[0]}' without a UTC offset; set data.timestamp.timezone: UTC, "
+            "or the zone it was recorded in, like Europe/Berlin"
+        )
+    try:
+        return times.dt.tz_localize(form.timezone, ambiguous="raise", nonexistent="raise")
+    except ValueError as error:  # the hour that summer time repeats or skips
+        message = " ".join(str(error).split())
+        raise DataError(f"{place(0)}: {message[:160]}; record times in UTC") from error
+    except Exception as error:  # an unknown zone: the error's class depends on the tz database in use
+        raise ConfigError(f"data.timestamp.timezone: unknown time zone '{form.timezone}'") from error
+
+
+def _nanoseconds(times: pd.Series, place: Where) -> NDArray[np.int64]:
+    try:
+        return times.dt.tz_convert("UTC").dt.as_unit("ns").astype("int64").to_numpy()
+    except (pd.errors.OutOfBoundsDatetime, OverflowError) as error:
+        raise DataError(f"{place(0)}: a time lies outside the years 1678 to 2262") from error
+
+
+def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
+    """Epochs and elapsed times; whole numbers exactly, others to the nanosecond that a float64 can tell."""
+    factor = _UNIT_NS[form.unit or "s"]
+    numeric = pd.api.types.is_numeric_dtype(texts)
+    plain = texts if numeric else texts.fillna("").astype(str).str.strip()
+    approximate = (
+        plain.to_numpy(dtype=np.float64, na_value=np.nan)
+        if numeric
+        else to_numbers(plain, (), ".", False, column, where)
+    )
+    outside = np.flatnonzero(~(np.abs(approximate * factor) < 2**63 - 1))
+    if form.format == "epoch" and not len(outside):
+        ns = approximate * factor
+        outside = np.flatnonzero((ns < _PLAUSIBLE[0]) | (ns > _PLAUSIBLE[1]))
+    if len(outside):
+        row = int(outside[0])
+        raise DataError(
+            f"{where(row)}, column '{column}': found '{plain.iloc[row]}', as an epoch in {form.unit} outside the years "
+            f"1990 to 2100; {_likely_unit(float(approximate[row]))}"
+        )
+    is_whole = np.full(len(plain), pd.api.types.is_integer_dtype(texts))
+    if not numeric:
+        is_whole = plain.str.fullmatch(r"[-+]?\d+").to_numpy(dtype=bool)
+    result = np.rint(approximate * factor).astype(np.int64)
+    result[is_whole] = plain[is_whole].astype("int64").to_numpy() * factor
+    return result
+
+
+def _likely_unit(value: float) -> str:
+    for unit, factor in _UNIT_NS.items():
+        if _PLAUSIBLE[0] <= value * factor <= _PLAUSIBLE[1]:
+            return f"set data.timestamp.unit: {unit} ({pd.Timestamp(round(value * factor)):%Y-%m-%d})"
+    return "if it counts from another start set data.timestamp.format: elapsed"

@@ -1,0 +1,59 @@
+"""Durations as people write them (`500ms`, `32s`, `5m`) and spans given in rows or as a duration."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+
+_NANOSECONDS = {
+    "ns": 1,
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+    "d": 86_400_000_000_000,
+}
+_PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d)\s*")
+
+Span = int | str
+"""A length of time: a number of rows, or a duration such as `32s`."""
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds in a duration such as `0.5s` or `5m`.
+
+    Raises:
+        ValueError: the text is not a positive duration with a unit of ns, us, ms, s, m, h or d.
+    """
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a duration; write a number and a unit, like 500ms, 32s, 5m, 2h")
+    nanoseconds = round(float(match[1]) * _NANOSECONDS[match[2]])
+    if nanoseconds < 1:
+        raise ValueError(f"'{text}' is not longer than zero")
+    return nanoseconds
+
+
+def format_duration(nanoseconds: int) -> str:
+    """The shortest exact way to write a duration: 500000000 becomes `500ms`."""
+    for unit, size in reversed(_NANOSECONDS.items()):
+        if nanoseconds % size == 0 and nanoseconds >= size:
+            return f"{nanoseconds // size}{unit}"
+    return f"{nanoseconds}ns"
+
+
+def check_span(span: Span) -> Span:
+    """The span itself, if it is at least one row or a duration; raises ValueError otherwise."""
+    if isinstance(span, str):
+        parse_duration(span)
+    elif span < 1:
+        raise ValueError(f"{span} rows is too short; give 1 or more rows, or a duration like 32s")
+    return span
+
+
+def span_rows(span: Span, interval_ns: int) -> int:
+    """Rows that a span covers on a grid of `interval_ns`: `32s` on a 0.5 s grid is 64 rows."""
+    if isinstance(span, int):
+        return span
+    return max(1, ceil(parse_duration(span) / interval_ns))

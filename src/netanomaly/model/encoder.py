@@ -1,0 +1,30 @@
+"""MetricEncoder: the channels of a row become its embedding."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class MetricEncoder(nn.Module):
+    """Embeds each row from its own channels and those of the few rows before it.
+
+    A causal convolution over `kernel` rows and a GELU. The embedding of a row does not depend on where in a
+    window it stands, so all windows that hold the row share it.
+
+    Args:
+        channels: C, per row.
+        width: D, of an embedding.
+        kernel: rows joined; 1 embeds each row alone.
+    """
+
+    def __init__(self, channels: int, width: int, kernel: int) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.convolution = nn.Conv1d(channels, width, kernel)
+
+    def forward(self, channels: Tensor, valid: Tensor) -> Tensor:
+        """(B, S + kernel - 1, C) and (B, S + kernel - 1) to (B, S, D); rows that are not valid count as zeros."""
+        filled = channels.masked_fill(~valid[..., None], 0.0)  # not a product: NaN * 0 would stay NaN
+        rows: Tensor = self.convolution(filled.transpose(1, 2)).transpose(1, 2)  # (B, S, D)
+        return torch.nn.functional.gelu(rows)

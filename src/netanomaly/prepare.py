@@ -1,0 +1,172 @@
+"""From a config to labelled, split segments: what training and evaluation share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netanomaly.build import (
+    build_grid,
+    build_input_format,
+    build_row_parts,
+    build_spans,
+    check_interval,
+    resolve_metrics,
+)
+from netanomaly.config import Config, SplitByFile
+from netanomaly.data.grid import Grid
+from netanomaly.data.incidents import label_rows
+from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Table, find_files, read_table, table_of_frames
+from netanomaly.data.reader import read_header
+from netanomaly.data.splits import PART_NAMES, TEST, TRAIN, VALIDATION, Split, purge, split_report
+from netanomaly.errors import ConfigError, DataError
+from netanomaly.files import sha256
+
+Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
+"""Rows in memory: one frame, split as the config says, or frames by part: train, validation, test."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Labelled rows on the grid, each with its part.
+
+    Attributes:
+        config: resolved: no metric patterns.
+        history_rows: earlier rows that a decision depends on, channels and model together.
+        report: what the parts hold and share.
+        fingerprint: what was read: files with their SHA-256, rows.
+    """
+
+    config: Config
+    table: Table
+    grid: Grid
+    split: Split
+    history_rows: int
+    report: dict[str, Any]
+    fingerprint: dict[str, Any]
+
+    def labelled(self, part: int) -> list[NDArray[np.bool_]]:
+        """Labelled rows of a part, per segment (T,)."""
+        pairs = zip(self.grid.segments, self.split.parts, strict=True)
+        return [(parts == part) & (segment.labels != UNLABELLED) for segment, parts in pairs]
+
+
+def history_rows(config: Config) -> int:
+    """Earlier rows that a decision depends on: window, convolution and baselines (and a counter's last value)."""
+    spans = build_spans(config)
+    counters = any(metric.kind == "counter" for metric in config.data.metrics)
+    needs_baseline = {"deviation", "log_ratio", "spread"} & set(config.channels.kinds)
+    longest = max(spans.baselines) if needs_baseline else 1
+    channels = max(longest - 1, 1 if "change" in config.channels.kinds else 0)
+    return spans.window - 1 + config.model.stem - 1 + channels + (1 if counters else 0)
+
+
+def prepare(config: Config, frames: Frames | None = None) -> Prepared:
+    """Read, label, place on the grid and split.
+
+    Raises:
+        ConfigError, DataError: see the message.
+    """
+    if config.data.label is None and config.data.incidents is None:
+        raise ConfigError("data: training needs labels: name the column in data.label or the file in data.incidents")
+    config, form, table, fingerprint = _read(config, frames)
+    check_interval(config, table)
+    grid = build_grid(config, table)
+    if isinstance(frames, Mapping):
+        row_parts, given_purge = table.parts, None
+    else:
+        row_parts, given_purge = build_row_parts(config, table, form)
+    history = history_rows(config)
+    split = purge(grid, row_parts, history if given_purge is None else given_purge)
+    prepared = Prepared(
+        config, table, grid, split, history, split_report(grid, split, history), {**fingerprint, "rows": len(table)}
+    )
+    _check_enough(prepared, build_spans(config).window)
+    return prepared
+
+
+def read_labelled(config: Config, files: Sequence[str]) -> Table:
+    """The rows of other files than the config's, labelled as the config says; for evaluation."""
+    form = build_input_format(config.data)
+    table = read_table(dict.fromkeys(find_files(files, config.data.root), NO_PART), form)
+    return _with_incidents(config, table, form)
+
+
+def _read(config: Config, frames: Frames | None) -> tuple[Config, InputFormat, Table, dict[str, Any]]:
+    if frames is not None:
+        named = _frames_by_part(config, frames)
+        config = resolve_metrics(config, [str(column) for column in named[0][0].columns])
+        form = build_input_format(config.data)
+        return config, form, _with_incidents(config, table_of_frames(named, form), form), {"files": []}
+    files = _files_by_part(config)
+    first = next(iter(files), None)
+    if first is None:
+        raise ConfigError("data.files: no files named")
+    if any(set(metric.name) & set("*?") for metric in config.data.metrics):
+        config = resolve_metrics(config, _header(first, config))
+    else:
+        config = resolve_metrics(config, [metric.name for metric in config.data.metrics])
+    form = build_input_format(config.data)
+    table = _with_incidents(config, read_table(files, form), form)
+    return config, form, table, {"files": [{"path": str(path), "sha256": sha256(path)} for path in files]}
+
+
+def _header(path: Path, config: Config) -> list[str]:
+    if path.suffix == ".parquet":
+        from pyarrow.parquet import read_schema
+
+        return [str(name) for name in read_schema(path).names]
+    return read_header(path, config.data.separator, config.data.encoding)
+
+
+def _files_by_part(config: Config) -> dict[Path, int]:
+    data = config.data
+    if not isinstance(data.split, SplitByFile):
+        return dict.fromkeys(find_files(data.files, data.root), NO_PART)
+    files: dict[Path, int] = {}
+    for part, patterns in ((TRAIN, data.split.train), (VALIDATION, data.split.validation), (TEST, data.split.test)):
+        for path in find_files(patterns, data.root):
+            if path in files:
+                raise ConfigError(f"data.split: {path} is given for {PART_NAMES[files[path]]} and {PART_NAMES[part]}")
+            files[path] = part
+    return files
+
+
+def _frames_by_part(config: Config, frames: Frames) -> list[tuple[pd.DataFrame, int, str]]:
+    if isinstance(frames, pd.DataFrame):
+        if isinstance(config.data.split, SplitByFile):
+            raise ConfigError("data.split: by: file does not go with one frame; pass frames={'train': ..., ...}")
+        return [(frames, NO_PART, "frame")]
+    unknown = set(frames) - set(PART_NAMES)
+    if unknown or not {"train", "validation"} <= set(frames):
+        raise ConfigError(f"frames: expected the keys train, validation and maybe test, found {', '.join(frames)}")
+    return [(frame, PART_NAMES.index(part), part) for part, frame in frames.items()]
+
+
+def _with_incidents(config: Config, table: Table, form: InputFormat) -> Table:
+    if config.data.incidents is None:
+        return table
+    return label_rows(table, Path(config.data.root) / config.data.incidents, form, config.data.normal)
+
+
+def _check_enough(prepared: Prepared, window: int) -> None:
+    """Raise a DataError unless training and validation have what they need."""
+    report, longest = prepared.report, max(len(segment) for segment in prepared.grid.segments)
+    if longest < window:
+        raise DataError(
+            f"{prepared.table.sources[0].name}: the longest stretch without a gap over data.max_gap has {longest} rows, "
+            f"one window (model.window) needs {window}"
+        )
+    for part in ("train", "validation"):
+        if not report[part]["rows"]:
+            taken = f" ({report['purged_rows']} rows were purged at boundaries)" if report["purged_rows"] else ""
+            raise DataError(f"data.split: no labelled rows for {part}{taken}; see data.split in the config")
+    classes = list(report["train"]["classes"])
+    if len(classes) < 2:
+        raise DataError(f"data: the training rows hold one class only ('{classes[0]}'); a classifier needs two or more")

@@ -1,0 +1,292 @@
+"""A run: from a config to a directory with a bundle, its log and its evaluation."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from netanomaly import __version__
+from netanomaly.build import build_device, build_model, build_recipe, build_spans
+from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
+from netanomaly.config import Config, load_config
+from netanomaly.data.batches import IGNORED, ChannelSegment
+from netanomaly.data.channels import Channels
+from netanomaly.data.ingest import UNLABELLED, Table
+from netanomaly.data.splits import TEST, TRAIN, VALIDATION
+from netanomaly.errors import ConfigError, DataError, NetanomalyError
+from netanomaly.evaluation.baselines import WindowStatisticsRegression, majority
+from netanomaly.evaluation.metrics import macro_f1
+from netanomaly.evaluation.report import evaluation_report
+from netanomaly.files import write_json, write_text
+from netanomaly.predictor import NO_DATA, Predictor, channel_segment
+from netanomaly.prepare import Frames, Prepared, prepare, read_labelled
+from netanomaly.training.engine import segment_logits
+from netanomaly.training.trainer import Outcome, fit
+
+log = logging.getLogger(__name__)
+
+EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "README.md"
+
+
+def train(
+    config: str | PathLike[str] | Mapping[str, Any] | Config,
+    frames: Frames | None = None,
+    *,
+    overrides: Iterable[str] = (),
+    overwrite: bool = False,
+) -> Predictor:
+    """Train, save the bundle in the config's `run_dir`, evaluate on the test part, and return the predictor.
+
+    Args:
+        config: path of a YAML file, a dict, or a config.
+        frames: rows in memory instead of the config's files: one frame, or frames by part (train, validation, test).
+        overrides: `a.b=value` changes to the config.
+        overwrite: replace a run that is in `run_dir`.
+
+    Raises:
+        ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
+        DataError: the data are wrong.
+        TrainingError: the loss stopped being a finite number.
+    """
+    checked = load_config(Path(config) if isinstance(config, PathLike) else config, overrides)
+    directory = Path(checked.run_dir)
+    device = build_device(checked.device)
+    _claim(directory, overwrite)
+    prepared = prepare(checked, frames)
+    if checked.threads is not None:
+        torch.set_num_threads(checked.threads)
+    write_text(directory / RESOLVED, prepared.config.to_yaml())
+    write_json(directory / SPLIT, prepared.report)
+    _tell_split(prepared.report)
+
+    bundle, outcome = _fit(prepared, device, directory / LOG)
+    save_bundle(directory, bundle)
+    predictor = Predictor(bundle, device)
+    log.info(
+        "best epoch %d of %d: validation macro-F1 %.3f, %.0f s",
+        outcome.best_epoch,
+        outcome.epochs,
+        outcome.best_validation_macro_f1,
+        outcome.seconds,
+    )
+    if prepared.report["test"]["rows"]:
+        evaluate(predictor, prepared, out=directory / EVALUATION)
+    write_text(directory / EXPLANATION, _explanation(bundle, outcome))
+    return predictor
+
+
+def evaluate(
+    predictor: Predictor,
+    prepared: Prepared | None = None,
+    files: Sequence[str] = (),
+    out: Path | None = None,
+) -> dict[str, Any]:
+    """Score a predictor beside simple baselines, and write the result as JSON to `out`.
+
+    Args:
+        prepared: the rows of the predictor's config, read again if not given; its test part is scored.
+        files: score every labelled row of these files instead. The baselines still learn from the config's
+            training rows; if those cannot be read any more, they are left out and the result says why.
+
+    Raises:
+        DataError: there is no labelled row to score.
+    """
+    missing_baselines = None
+    if not files:
+        prepared = prepared or prepare(predictor.config)
+        table = prepared.table
+        counted = prepared.grid.to_rows(prepared.labelled(TEST)).astype(bool)  # type: ignore[arg-type]
+    else:
+        table = read_labelled(predictor.config, files)
+        counted = table.labels != UNLABELLED
+        try:
+            prepared = prepared or prepare(predictor.config)
+        except NetanomalyError as error:
+            missing_baselines = f"the training rows cannot be read: {error}"
+    if not counted.any():
+        raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
+    scores = predictor.score(table)
+    baselines = _baselines(prepared, predictor, table) if prepared is not None else {}
+    report = evaluation_report(
+        table.series[counted],
+        table.labels[counted],
+        scores.labels[counted],
+        predictor.classes,
+        {name: labels[counted] for name, labels in baselines.items()},
+    )
+    report["scored"] = {"files": list(files)} if files else {"part": "test"}
+    if missing_baselines is not None:
+        report["baselines_missing"] = missing_baselines
+    if out is not None:
+        write_json(out, report)
+    return report
+
+
+def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
+    config = prepared.config
+    classes = _classes(prepared)
+    channels = Channels.fit(
+        [segment.values for segment in prepared.grid.segments],
+        [
+            (parts == TRAIN) & segment.valid
+            for segment, parts in zip(prepared.grid.segments, prepared.split.parts, strict=True)
+        ],
+        config.channels.kinds,
+        build_spans(config).baselines,
+    )
+    _tell_empty_metrics(prepared, channels)
+    training = _channel_segments(prepared, channels, TRAIN, classes)
+    validation = _channel_segments(prepared, channels, VALIDATION, classes)
+    truth = np.concatenate(
+        [s.labels[m] for s, m in zip(prepared.grid.segments, prepared.labelled(VALIDATION), strict=True)]
+    )
+
+    with torch.random.fork_rng():  # a caller's own random numbers go on as if nothing had happened
+        torch.manual_seed(config.seed)
+        model = build_model(config, channels.count, len(classes)).to(device)
+
+        def score() -> float:
+            logits = segment_logits(model, [s for s, _ in validation], model.history_rows, device)
+            named = [
+                np.where(s.valid[mask], np.array(classes, dtype=object)[rows[mask].argmax(axis=1)], NO_DATA)
+                for rows, (s, mask) in zip(logits, validation, strict=True)
+            ]
+            return macro_f1(truth, np.concatenate(named))
+
+        outcome = fit(
+            model,
+            [s for s, _ in training],
+            score,
+            torch.tensor([prepared.report["train"]["classes"][name] for name in classes], dtype=torch.float64),
+            model.history_rows,
+            build_recipe(config),
+            seed=config.seed,
+            device=device,
+            log_path=log_path,
+        )
+    facts = {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "netanomaly": __version__,
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+            "pandas": pd.__version__,
+            "python": platform.python_version(),
+        },
+        "history_rows": prepared.history_rows,
+        "data": prepared.fingerprint,
+        "split": prepared.report,
+        "training": {
+            "best_epoch": outcome.best_epoch,
+            "validation_macro_f1": outcome.best_validation_macro_f1,
+            "epochs": outcome.epochs,
+            "seconds": round(outcome.seconds, 1),
+            "parameters": sum(p.numel() for p in model.parameters()),
+        },
+    }
+    return Bundle(config, channels, classes, model.state_dict(), facts), outcome
+
+
+def _classes(prepared: Prepared) -> tuple[str, ...]:
+    """Class names in a fixed order: the normal state, then the alphabet."""
+    names = sorted(prepared.report["train"]["classes"], key=lambda name: (name != prepared.config.data.normal, name))
+    if NO_DATA in names:
+        raise DataError(f"data: the label '{NO_DATA}' is reserved for rows without any measurement; rename it")
+    return tuple(names)
+
+
+def _channel_segments(
+    prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]
+) -> list[tuple[ChannelSegment, NDArray[np.bool_]]]:
+    """Segments that hold rows of a part, with targets at those rows only, and which rows those are."""
+    number = {name: i for i, name in enumerate(classes)}
+    result = []
+    for segment, mask in zip(prepared.grid.segments, prepared.labelled(part), strict=True):
+        if mask.any():
+            targets = np.array([number.get(name, IGNORED) for name in segment.labels], dtype=np.int64)
+            targets[~mask] = IGNORED
+            result.append((channel_segment(segment, channels, targets), mask))
+    return result
+
+
+def _baselines(prepared: Prepared, predictor: Predictor, table: Table) -> dict[str, NDArray[np.object_]]:
+    """Labels of every row of the table by the baselines, which learn from the training part."""
+    segments, training = prepared.grid.segments, prepared.labelled(TRAIN)
+    most = majority(np.concatenate([s.labels[mask] for s, mask in zip(segments, training, strict=True)]))
+    regression = WindowStatisticsRegression(build_spans(predictor.config).window, predictor.config.seed)
+    regression.fit([s.values for s in segments], [s.labels for s in segments], training)
+    grid = predictor.grid(table)
+    named = grid.to_rows([regression.predict(s.values) for s in grid.segments])  # type: ignore[misc]
+    return {
+        "logistic_regression": np.asarray(named, dtype=object),
+        f"majority": np.full(len(table), most, dtype=object),
+    }
+
+
+def _claim(directory: Path, overwrite: bool) -> None:
+    """Make the run's directory; an earlier run in it is refused, or its files removed."""
+    ours = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"run_dir: cannot make {directory}: {error.strerror or error}") from error
+    present = [name for name in ours if (directory / name).exists()]
+    if present and not overwrite:
+        raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
+    for name in present:
+        (directory / name).unlink()
+
+
+def _tell_split(report: Mapping[str, Any]) -> None:
+    for part in ("train", "validation", "test"):
+        names = report[part]["series"]
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        log.info("%s: %d labelled rows of %d series (%s)", part, report[part]["rows"], len(names), shown or "none")
+    shared = {pair: counts for pair, counts in report["shared"].items() if counts["rows"] or counts["series"]}
+    for pair, counts in shared.items():
+        log.info("%s share %d series and %d rows", pair.replace("_", " and "), counts["series"], counts["rows"])
+    if not shared:
+        log.info("the parts share no series and no rows")
+
+
+def _tell_empty_metrics(prepared: Prepared, channels: Channels) -> None:
+    masks = [parts == TRAIN for parts in prepared.split.parts]
+    rows = np.concatenate([s.values[m] for s, m in zip(prepared.grid.segments, masks, strict=True)])
+    for i, metric in enumerate(prepared.config.data.metrics):
+        known = rows[~np.isnan(rows[:, i]), i]
+        if len(known) == 0:
+            log.warning("metric '%s' is missing in every training row", metric.name)
+        elif (known == known[0]).all():
+            log.info("metric '%s' is constant in the training rows", metric.name)
+
+
+def _explanation(bundle: Bundle, outcome: Outcome) -> str:
+    return f"""# A netanomaly run
+
+| file | what it is |
+| --- | --- |
+| {RESOLVED} | the configuration, every key |
+| {SPLIT} | which series and rows trained, validated and tested, and what they share |
+| {LOG} | one JSON line per epoch: loss, gradient norm, learning rate, validation macro-F1 |
+| {WEIGHTS}, {CONTENT}, {MANIFEST} | the bundle: weights, everything else needed to predict, sizes and SHA-256 |
+| {EVALUATION} | scores on the test part beside the baselines, if there is one |
+
+Best epoch {outcome.best_epoch} of {outcome.epochs}, validation macro-F1 {outcome.best_validation_macro_f1:.3f}.
+Classes: {json.dumps(list(bundle.classes), ensure_ascii=False)}.
+A decision depends on {bundle.facts["history_rows"]} earlier rows.
+
+    netanomaly eval DIRECTORY                      # score the test part again
+    netanomaly predict DIRECTORY FILE.csv          # label rows
+    netanomaly.load("DIRECTORY").predict(frame)    # the same in Python
+"""

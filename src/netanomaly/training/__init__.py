@@ -1,0 +1,1 @@
+"""Losses, schedule, loops, and the trainer that holds them together."""

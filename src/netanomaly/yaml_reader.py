@@ -1,0 +1,110 @@
+"""YAML as people expect it: `1e-3` is a number, `no` and `12:30` are words, a key given twice is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netanomaly.errors import ConfigError
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalar rules of YAML 1.2 and no repeated keys."""
+
+
+# A fresh resolver table: inheriting PyYAML's would keep `no`, `010` and dates as YAML 1.1 reads them.
+_Loader.yaml_implicit_resolvers = {}
+for _tag, _pattern, _first in [
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", r"<<", "<"),
+]:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+
+
+def _construct_int(loader: yaml.SafeLoader, node: yaml.Node) -> int:
+    return int(loader.construct_scalar(node))  # type: ignore[arg-type]  # decimal: 010 is ten, not eight
+
+
+def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise yaml.constructor.ConstructorError(
+                problem=f"the key '{key}' is given twice", problem_mark=key_node.start_mark
+            )
+        seen.add(key)
+    loader.flatten_mapping(node)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
+
+
+def parse_yaml(text: str, name: str) -> Any:
+    """The plain Python value of a YAML text.
+
+    Raises:
+        ConfigError: the text is not YAML, or gives a key twice; names `name`, line and column.
+    """
+    loader = _Loader(text)
+    try:
+        return loader.get_single_data()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigError(f"{name}{where}: {error.problem or 'not valid YAML'}") from error
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise ConfigError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from error
+    finally:
+        loader.dispose()
+
+
+def read_yaml(path: Path) -> Any:
+    """The value of a YAML file. Raises ConfigError if it cannot be read or parsed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the config: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: the config is not UTF-8 text (byte {error.start})") from error
+    return parse_yaml(text, str(path))
+
+
+def apply_overrides(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """A copy of `tree` with each `a.b=value` put in place; values are read as YAML.
+
+    Raises:
+        ConfigError: an override is not `key=value`, or its path runs through something that is not a section.
+    """
+    result = _copy(tree)
+    for override in overrides:
+        path, equals, value = override.partition("=")
+        if not equals or not all(path.split(".")):
+            raise ConfigError(f"--set {override}: write it as section.key=value")
+        *sections, key = path.split(".")
+        place = result
+        for section in sections:
+            if place.get(section) is None:
+                place[section] = {}
+            place = place[section]
+            if not isinstance(place, dict):
+                raise ConfigError(f"--set {override}: '{section}' is not a section")
+        place[key] = parse_yaml(value, f"--set {override}")
+    return result
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copy(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value
