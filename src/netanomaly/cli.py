@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from netanomaly import __version__
 from netanomaly.errors import ConfigError, NetanomalyError
@@ -103,9 +104,10 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from netanomaly.evaluate import evaluate
     from netanomaly.evaluation.report import report_text
     from netanomaly.predictor import load
-    from netanomaly.run import EVALUATION, evaluate
+    from netanomaly.run import EVALUATION
 
     directory = _bundle_directory(options.bundle)
     predictor = load(directory, overrides=_overrides(options))
@@ -127,7 +129,7 @@ def _predict(options: argparse.Namespace) -> None:
     if options.out is None:
         labelled.to_csv(sys.stdout, index=False, float_format="%.7f")
         return
-    compression = "gzip" if options.out.suffix == ".gz" else None
+    compression: Literal["gzip"] | None = "gzip" if options.out.suffix == ".gz" else None
     with atomic(options.out) as temporary:
         labelled.to_csv(temporary, index=False, float_format="%.7f", compression=compression)
     logging.getLogger(__name__).info("%d rows labelled: %s", len(labelled), options.out)

@@ -20,6 +20,7 @@ from netanomaly.build import (
     resolve_metrics,
 )
 from netanomaly.config import Config, SplitByFile
+from netanomaly.data.channels import channel_history
 from netanomaly.data.grid import Grid
 from netanomaly.data.incidents import label_rows
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Table, find_files, read_table, table_of_frames
@@ -61,9 +62,7 @@ def history_rows(config: Config) -> int:
     """Earlier rows that a decision depends on: window, convolution and baselines (and a counter's last value)."""
     spans = build_spans(config)
     counters = any(metric.kind == "counter" for metric in config.data.metrics)
-    needs_baseline = {"deviation", "log_ratio", "spread"} & set(config.channels.kinds)
-    longest = max(spans.baselines) if needs_baseline else 1
-    channels = max(longest - 1, 1 if "change" in config.channels.kinds else 0)
+    channels = channel_history(config.channels.kinds, spans.baselines)
     return spans.window - 1 + config.model.stem - 1 + channels + (1 if counters else 0)
 
 
@@ -160,8 +159,8 @@ def _check_enough(prepared: Prepared, window: int) -> None:
     report, longest = prepared.report, max(len(segment) for segment in prepared.grid.segments)
     if longest < window:
         raise DataError(
-            f"{prepared.table.sources[0].name}: the longest stretch without a gap over data.max_gap has {longest} rows, "
-            f"one window (model.window) needs {window}"
+            f"{prepared.table.sources[0].name}: the longest stretch without a gap over data.max_gap has {longest} "
+            f"rows, one window (model.window) needs {window}"
         )
     for part in ("train", "validation"):
         if not report[part]["rows"]:

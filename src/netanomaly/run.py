@@ -22,15 +22,13 @@ from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment
 from netanomaly.data.channels import Channels
-from netanomaly.data.ingest import UNLABELLED, Table
-from netanomaly.data.splits import TEST, TRAIN, VALIDATION
-from netanomaly.errors import ConfigError, DataError, NetanomalyError
-from netanomaly.evaluation.baselines import WindowStatisticsRegression, majority
+from netanomaly.data.splits import TRAIN, VALIDATION
+from netanomaly.errors import ConfigError, DataError
+from netanomaly.evaluate import evaluate
 from netanomaly.evaluation.metrics import macro_f1
-from netanomaly.evaluation.report import evaluation_report
 from netanomaly.files import write_json, write_text
 from netanomaly.predictor import NO_DATA, Predictor, channel_segment
-from netanomaly.prepare import Frames, Prepared, prepare, read_labelled
+from netanomaly.prepare import Frames, Prepared, prepare
 from netanomaly.training.engine import segment_logits
 from netanomaly.training.trainer import Outcome, fit
 
@@ -84,53 +82,6 @@ def train(
         evaluate(predictor, prepared, out=directory / EVALUATION)
     write_text(directory / EXPLANATION, _explanation(bundle, outcome))
     return predictor
-
-
-def evaluate(
-    predictor: Predictor,
-    prepared: Prepared | None = None,
-    files: Sequence[str] = (),
-    out: Path | None = None,
-) -> dict[str, Any]:
-    """Score a predictor beside simple baselines, and write the result as JSON to `out`.
-
-    Args:
-        prepared: the rows of the predictor's config, read again if not given; its test part is scored.
-        files: score every labelled row of these files instead. The baselines still learn from the config's
-            training rows; if those cannot be read any more, they are left out and the result says why.
-
-    Raises:
-        DataError: there is no labelled row to score.
-    """
-    missing_baselines = None
-    if not files:
-        prepared = prepared or prepare(predictor.config)
-        table = prepared.table
-        counted = prepared.grid.to_rows(prepared.labelled(TEST)).astype(bool)  # type: ignore[arg-type]
-    else:
-        table = read_labelled(predictor.config, files)
-        counted = table.labels != UNLABELLED
-        try:
-            prepared = prepared or prepare(predictor.config)
-        except NetanomalyError as error:
-            missing_baselines = f"the training rows cannot be read: {error}"
-    if not counted.any():
-        raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
-    scores = predictor.score(table)
-    baselines = _baselines(prepared, predictor, table) if prepared is not None else {}
-    report = evaluation_report(
-        table.series[counted],
-        table.labels[counted],
-        scores.labels[counted],
-        predictor.classes,
-        {name: labels[counted] for name, labels in baselines.items()},
-    )
-    report["scored"] = {"files": list(files)} if files else {"part": "test"}
-    if missing_baselines is not None:
-        report["baselines_missing"] = missing_baselines
-    if out is not None:
-        write_json(out, report)
-    return report
 
 
 def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
@@ -218,20 +169,6 @@ def _channel_segments(
             targets[~mask] = IGNORED
             result.append((channel_segment(segment, channels, targets), mask))
     return result
-
-
-def _baselines(prepared: Prepared, predictor: Predictor, table: Table) -> dict[str, NDArray[np.object_]]:
-    """Labels of every row of the table by the baselines, which learn from the training part."""
-    segments, training = prepared.grid.segments, prepared.labelled(TRAIN)
-    most = majority(np.concatenate([s.labels[mask] for s, mask in zip(segments, training, strict=True)]))
-    regression = WindowStatisticsRegression(build_spans(predictor.config).window, predictor.config.seed)
-    regression.fit([s.values for s in segments], [s.labels for s in segments], training)
-    grid = predictor.grid(table)
-    named = grid.to_rows([regression.predict(s.values) for s in grid.segments])  # type: ignore[misc]
-    return {
-        "logistic_regression": np.asarray(named, dtype=object),
-        f"majority": np.full(len(table), most, dtype=object),
-    }
 
 
 def _claim(directory: Path, overwrite: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -85,13 +86,13 @@ def apply_overrides(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str,
     Raises:
         ConfigError: an override is not `key=value`, or its path runs through something that is not a section.
     """
-    result = _copy(tree)
+    result = copy.deepcopy(tree)
     for override in overrides:
         path, equals, value = override.partition("=")
         if not equals or not all(path.split(".")):
             raise ConfigError(f"--set {override}: write it as section.key=value")
         *sections, key = path.split(".")
-        place = result
+        place: Any = result
         for section in sections:
             if place.get(section) is None:
                 place[section] = {}
@@ -100,11 +101,3 @@ def apply_overrides(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str,
                 raise ConfigError(f"--set {override}: '{section}' is not a section")
         place[key] = parse_yaml(value, f"--set {override}")
     return result
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copy(item) for item in value]
-    return value

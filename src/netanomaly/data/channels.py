@@ -89,8 +89,7 @@ class Channels:
     @property
     def history_rows(self) -> int:
         """How many earlier rows the channels of a row depend on."""
-        longest = max((length for kind, length in self._layout() if length), default=1)
-        return max(longest - 1, 1 if "change" in self.kinds else 0)
+        return channel_history(self.kinds, self.baselines)
 
     @property
     def count(self) -> int:
@@ -143,6 +142,12 @@ class Channels:
             else:
                 groups.append(values)
         return np.concatenate(groups, axis=1)
+
+
+def channel_history(kinds: Sequence[str], baselines: Sequence[int]) -> int:
+    """How many earlier rows the channels of a row depend on."""
+    longest = max(baselines) if set(kinds) & set(_NEEDS_BASELINE) else 1
+    return max(longest - 1, 1 if "change" in kinds else 0)
 
 
 def _quantiles(column: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:

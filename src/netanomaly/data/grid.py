@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -81,7 +83,7 @@ def place_on_grid(table: Table, interval_ns: int, max_gap: int, duplicates: str)
         if duplicates == "error":
             _refuse_duplicates(table, rows, jumps, interval_ns)
         bounds = np.flatnonzero(np.r_[True, jumps[1:] - 1 > max_gap, True])
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, stop in pairwise(bounds):
             piece = rows[start:stop]
             steps = np.cumsum(np.r_[0, jumps[start + 1 : stop]])
             row_segment[piece], row_step[piece] = len(segments), steps
@@ -100,15 +102,15 @@ def median_step(table: Table) -> str:
 def _series_rows(table: Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
     """Each series, once for every part its files were given for, with its rows in order of time."""
     keys = pd.DataFrame({"part": table.parts, "series": table.series})
-    groups = keys.groupby(["part", "series"], sort=True).indices
-    for (_, name), rows in groups.items():
-        rows = np.sort(np.asarray(rows, dtype=np.int64))
-        yield str(name), rows[np.argsort(table.times[rows], kind="stable")]
+    groups = cast("dict[tuple[int, str], NDArray[np.int64]]", keys.groupby(["part", "series"], sort=True).indices)
+    for (_, name), found in groups.items():
+        rows = np.sort(found)
+        yield name, rows[np.argsort(table.times[rows], kind="stable")]
 
 
 def _jumps(times: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
     """Steps from the row before to each row, 0 for rows on the same step; times are sorted. (rows,)"""
-    jumps = np.r_[0, (2 * np.diff(times) + interval_ns) // (2 * interval_ns)]
+    jumps: NDArray[np.int64] = np.r_[0, (2 * np.diff(times) + interval_ns) // (2 * interval_ns)]
     if len(times) < 2 or (jumps[1:] > 0).all():
         return jumps
     # Rows that share a step: measure from the step's first row, or a fast poller would never leave it.

@@ -167,7 +167,9 @@ def _series_names(source: Source, columns: Sequence[str], stem: str) -> NDArray[
         if len(empty):
             raise DataError(f"{source.where(int(empty[0]))}, column '{column}': empty; every row belongs to a series")
     texts = [source.frame[column].astype(str).str.strip() for column in columns]
-    names = texts[0] if len(texts) == 1 else texts[0].str.cat(texts[1:], sep="/")
+    names = texts[0]
+    for more in texts[1:]:
+        names = names + "/" + more
     return names.to_numpy(dtype=object)
 
 

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import csv
 import difflib
-import gzip
 import warnings
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.cells import to_numbers
+from netanomaly.data.cells import Where, to_numbers
+from netanomaly.data.text_files import codec, open_text
 from netanomaly.errors import ConfigError, DataError
 
 csv.field_size_limit(2**20)
@@ -52,21 +50,16 @@ class Source:
     """The wanted columns of one file or frame.
 
     Attributes:
-        name: the path, or `frame`.
+        name: the path, or what a frame is called.
         frame: `text` columns as given, `numbers` as float64; one row per input row.
-        places: what each row is called in messages: line numbers of a file, labels of a frame's index.
+        where: the place of a row as messages name it, `links.csv: line 12`; looked up when an error needs it.
         skipped: bad lines left out on request.
     """
 
     name: str
     frame: pd.DataFrame
-    places: NDArray[np.object_] | NDArray[np.int64]
-    place_word: str = "line"
+    where: Where
     skipped: int = 0
-
-    def where(self, row: int) -> str:
-        """The place of a row, as messages name it."""
-        return f"{self.name}: {self.place_word} {self.places[row]}"
 
 
 def read_header(path: Path, separator: str, encoding: str) -> list[str]:
@@ -75,7 +68,7 @@ def read_header(path: Path, separator: str, encoding: str) -> list[str]:
     Raises:
         DataError: the file is missing, empty, unreadable, or names a column twice.
     """
-    with _open_text(path, encoding) as stream:
+    with open_text(path, encoding) as stream:
         header = [name.strip() for name in next(csv.reader(stream, delimiter=separator), [])]
     if not header:
         raise DataError(f"{path}: the file is empty; expected a header line and rows")
@@ -102,7 +95,7 @@ def read_file(path: Path, form: TableFormat) -> Source:
         return _read_slowly(path, header, form)
     if frame.empty:
         raise DataError(f"{path}: only a header and no rows")
-    return Source(str(path), frame, np.arange(len(frame), dtype=np.int64) + 2)
+    return Source(str(path), frame, _line_finder(path, form))
 
 
 def take_frame(frame: pd.DataFrame, form: TableFormat, name: str = "frame") -> Source:
@@ -114,7 +107,11 @@ def take_frame(frame: pd.DataFrame, form: TableFormat, name: str = "frame") -> S
     check_columns([str(column) for column in frame.columns], form, name, None)
     if frame.empty:
         raise DataError(f"{name}: no rows")
-    source = Source(name, frame[[]].reset_index(drop=True), frame.index.to_numpy(), "row")
+    index = frame.index
+
+    def where(row: int) -> str:
+        return f"{name}: row {index[row]}"
+
     columns: dict[str, object] = {column: frame[column].reset_index(drop=True) for column in form.text}
     for column in form.numbers:
         values = frame[column]
@@ -124,12 +121,12 @@ def take_frame(frame: pd.DataFrame, form: TableFormat, name: str = "frame") -> S
             numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
             infinite = np.flatnonzero(np.isinf(numbers))
             if len(infinite):
-                place = source.where(int(infinite[0]))
+                place = where(int(infinite[0]))
                 raise DataError(f"{place}, column '{column}': found an infinite value; use NaN for 'not measured'")
         else:
-            numbers = to_numbers(values, form.missing, form.decimal, column in form.percent, column, source.where)
+            numbers = to_numbers(values, form.missing, form.decimal, column in form.percent, column, where)
         columns[column] = numbers
-    return Source(name, pd.DataFrame(columns), source.places, "row")
+    return Source(name, pd.DataFrame(columns), where)
 
 
 def check_columns(header: Collection[str], form: TableFormat, name: str, hint: str | None) -> None:
@@ -150,14 +147,14 @@ def _read_fast(path: Path, header: Sequence[str], form: TableFormat) -> pd.DataF
     text = [*form.text, *form.percent]
     try:
         frame = _parse(path, header, form, text, plain)
-        if _separators(path, form) != (len(header) - 1) * (len(frame) + 1):
-            return None  # a line is shorter than the header, or a quoted cell holds a separator
+        if not _lines_are_whole(path, len(header), len(frame), form):
+            return None
         numbers = frame[plain].to_numpy()
         if np.isinf(numbers).any() or _holds_booleans(path, header, form, plain, numbers):
             return None
     except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error):
         return None
-    where = Source(str(path), frame, np.arange(len(frame)) + 2).where
+    where = _line_finder(path, form)
     for column in form.percent:
         frame[column] = to_numbers(frame[column], form.missing, form.decimal, True, column, where)
     return frame
@@ -173,12 +170,12 @@ def _parse(
             path,
             sep=form.separator,
             decimal=form.decimal,
-            encoding=_codec(form.encoding),
+            encoding=codec(form.encoding),
             header=0,
             names=list(header),
             usecols=[*text, *numbers],
             dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "float64")},
-            na_values={column: list(form.missing) for column in numbers},  # type: ignore[arg-type]
+            na_values={column: list(form.missing) for column in numbers},
             keep_default_na=False,
             index_col=False,
         )
@@ -201,16 +198,14 @@ def _read_slowly(path: Path, header: Sequence[str], form: TableFormat) -> Source
     wanted = [*form.text, *form.numbers]
     places = [header.index(column) for column in wanted]
     cells: list[list[str]] = []
-    lines: list[int] = []
     skipped = 0
-    with _open_text(path, form.encoding) as stream:
+    with open_text(path, form.encoding) as stream:
         reader = csv.reader(stream, delimiter=form.separator, strict=True)
         next(reader)
         line = reader.line_num + 1
         for fields in reader:
             if len(fields) == len(header):
                 cells.append([fields[place] for place in places])
-                lines.append(line)
             elif form.skip_bad_lines:
                 skipped += 1
             elif fields:
@@ -222,12 +217,29 @@ def _read_slowly(path: Path, header: Sequence[str], form: TableFormat) -> Source
     if not cells:
         raise DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
     frame = pd.DataFrame(cells, columns=wanted, dtype="str")
-    source = Source(str(path), frame, np.asarray(lines, dtype=np.int64), skipped=skipped)
+    where = _line_finder(path, form)
     for column in form.numbers:
-        frame[column] = to_numbers(
-            frame[column], form.missing, form.decimal, column in form.percent, column, source.where
-        )
-    return source
+        percent = column in form.percent
+        frame[column] = to_numbers(frame[column], form.missing, form.decimal, percent, column, where)
+    return Source(str(path), frame, where, skipped)
+
+
+def _line_finder(path: Path, form: TableFormat) -> Where:
+    """Finds the line on which a row starts by reading the file again: exact, with blank lines and quoted breaks."""
+
+    def where(row: int) -> str:
+        with open_text(path, form.encoding) as stream:
+            reader = csv.reader(stream, delimiter=form.separator)
+            fields = len(next(reader))
+            line = reader.line_num + 1
+            for found in reader:
+                row -= len(found) == fields
+                if row < 0:
+                    break
+                line = reader.line_num + 1
+        return f"{path}: line {line}"
+
+    return where
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -241,43 +253,22 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         raise DataError(f"{path}: not a readable Parquet file: {' '.join(str(error).split())[:200]}") from error
 
 
-@contextmanager
-def _open_text(path: Path, encoding: str) -> Iterator[TextIO]:
-    """The text of a plain or gzip file; whatever can go wrong on the way becomes a DataError."""
-    try:
-        opener = gzip.open if path.suffix == ".gz" else open
-        with opener(path, "rt", encoding=_codec(encoding), newline="") as stream:
-            yield stream  # type: ignore[misc]
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: not {encoding} text (byte {error.object[error.start]:#04x}); set data.encoding"
-        ) from error
-    except LookupError as error:
-        raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
-    except csv.Error as error:
-        raise DataError(f"{path}: not a readable CSV: {error}") from error
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path}: the gzip file is damaged or cut short: {error}") from error
-    except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; relative paths start at data.root (--data-root)") from error
-    except OSError as error:
-        raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
+def _lines_are_whole(path: Path, columns: int, rows: int, form: TableFormat) -> bool:
+    """Whether every line has a field for each column; pandas fills short lines up without a word.
 
-
-def _codec(encoding: str) -> str:
-    """The codec for an encoding; UTF-8 may start with a byte-order mark."""
-    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
-
-
-def _separators(path: Path, form: TableFormat) -> int:
-    """How often the separator stands in the file; -1 if there are quotes, where counting does not help."""
+    It refuses longer lines, so a file without quotes can be checked by counting separators.
+    """
     count = 0
-    with _open_text(path, form.encoding) as stream:
+    with open_text(path, form.encoding) as stream:
         while block := stream.read(2**20):
             if '"' in block:
-                return -1
+                break
             count += block.count(form.separator)
-    return count
+        else:
+            return count == (columns - 1) * (rows + 1)
+        stream.seek(0)
+        lines = csv.reader(stream, delimiter=form.separator, strict=True)
+        return all(len(fields) == columns for fields in lines if fields)
 
 
 def _other_separator(header: Sequence[str], separator: str) -> str | None:

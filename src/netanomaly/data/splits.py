@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Table
-from netanomaly.data.reader import TableFormat, read_file
+from netanomaly.data.reader import Source, TableFormat, read_file
 from netanomaly.data.timestamps import parse_times
 from netanomaly.errors import ConfigError, DataError
 
@@ -97,22 +97,32 @@ def split_by_table(table: Table, path: Path, form: InputFormat, cells: TableForm
     """
     source = read_file(path, TableFormat(("series", "t_start", "t_end", "split"), (), encoding=cells.encoding))
     parts = np.full(len(table), NO_PART, dtype=np.int8)
-    known = set(table.series)
-    for row, entry in enumerate(source.frame.astype(str).itertuples(index=False)):
-        where = source.where(row)
-        if entry.split.strip() not in _PARTS:
-            raise DataError(f"{where}, column 'split': found '{entry.split}', expected train, validation or test")
-        if entry.series not in known:
-            raise DataError(f"{where}: no series '{entry.series}' in the data; it has {', '.join(sorted(known)[:8])}")
-        inside = table.series == entry.series
-        for column, text, after in (("t_start", entry.t_start, True), ("t_end", entry.t_end, False)):
-            if text.strip():
-                bound = parse_times(pd.Series([text]), form.times, column, lambda _, where=where: where)[0]  # type: ignore[misc]
-                inside &= (table.times >= bound) == after
+    known = {str(name) for name in table.series}
+    names, starts, ends, given = (
+        [str(cell).strip() for cell in source.frame[column]] for column in ("series", "t_start", "t_end", "split")
+    )
+    for row, name in enumerate(names):
+        if given[row] not in _PARTS:
+            found = f"{source.where(row)}, column 'split': found '{given[row]}'"
+            raise DataError(f"{found}, expected train, validation or test")
+        if name not in known:
+            raise DataError(
+                f"{source.where(row)}: no series '{name}' in the data; it has {', '.join(sorted(known)[:8])}"
+            )
+        inside = table.series == name
+        if starts[row]:
+            inside &= table.times >= _bound(source, row, "t_start", form)
+        if ends[row]:
+            inside &= table.times < _bound(source, row, "t_end", form)
         if (parts[inside] != NO_PART).any():
-            raise DataError(f"{where}: gives rows a part that have one from a line above")
-        parts[inside] = _PARTS[entry.split.strip()]
+            raise DataError(f"{source.where(row)}: gives rows a part that have one from a line above")
+        parts[inside] = _PARTS[given[row]]
     return parts
+
+
+def _bound(source: Source, row: int, column: str, form: InputFormat) -> int:
+    cell = source.frame[column].iloc[row : row + 1]
+    return int(parse_times(cell, form.times, column, lambda _: source.where(row))[0])
 
 
 def check_files_disjoint(table: Table) -> None:

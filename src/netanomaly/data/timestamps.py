@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.cells import to_numbers
+from netanomaly.data.cells import Where, to_numbers
 from netanomaly.errors import ConfigError, DataError
 
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})"
 _RFC3339 = rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?{_OFFSET}?"
 _PLAUSIBLE = (pd.Timestamp("1990-01-01").value, pd.Timestamp("2100-01-01").value)
-
-Where = Callable[[int], str]
 
 
 @dataclass(frozen=True)
@@ -118,19 +115,25 @@ def _localize(times: pd.Series, form: TimeFormat, place: Where) -> pd.Series:
             "or the zone it was recorded in, like Europe/Berlin"
         )
     try:
-        return times.dt.tz_localize(form.timezone, ambiguous="raise", nonexistent="raise")
-    except ValueError as error:  # the hour that summer time repeats or skips
-        message = " ".join(str(error).split())
-        raise DataError(f"{place(0)}: {message[:160]}; record times in UTC") from error
+        local: pd.Series = times.dt.tz_localize(form.timezone, ambiguous="NaT", nonexistent="NaT")
     except Exception as error:  # an unknown zone: the error's class depends on the tz database in use
         raise ConfigError(f"data.timestamp.timezone: unknown time zone '{form.timezone}'") from error
+    if local.isna().any():
+        index = int(np.flatnonzero(local.isna())[0])
+        raise DataError(
+            f"{place(index)}: {times.iloc[index]} happens twice or never in {form.timezone} (summer time); "
+            "record times in UTC or with an offset"
+        )
+    return local
 
 
 def _nanoseconds(times: pd.Series, place: Where) -> NDArray[np.int64]:
-    try:
-        return times.dt.tz_convert("UTC").dt.as_unit("ns").astype("int64").to_numpy()
-    except (pd.errors.OutOfBoundsDatetime, OverflowError) as error:
-        raise DataError(f"{place(0)}: a time lies outside the years 1678 to 2262") from error
+    years = times.dt.year.to_numpy()
+    outside = np.flatnonzero((years < 1678) | (years > 2261))
+    if len(outside):
+        index = int(outside[0])
+        raise DataError(f"{place(index)}: found {times.iloc[index]}, outside the years 1678 to 2261")
+    return np.asarray(times.dt.tz_convert("UTC").dt.as_unit("ns").astype("int64"), dtype=np.int64)
 
 
 def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:

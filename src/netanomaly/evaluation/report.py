@@ -55,7 +55,7 @@ def evaluation_report(
 
 def report_text(report: Mapping[str, Any]) -> str:
     """The evaluation as tables for a terminal."""
-    rows = [("netanomaly", report)] + list(report["baselines"].items())
+    rows = [("netanomaly", report), *report["baselines"].items()]
     lines = [
         f"{report['rows']} labelled rows of {len(report['per_series'])} series",
         "",

@@ -70,7 +70,7 @@ def train_epoch(
             continue  # every labelled row of the batch is without data
         loss = loss_sum / weight_sum
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), gradient_clip))
         if not (math.isfinite(norm) and math.isfinite(loss.item())):
             raise TrainingError(

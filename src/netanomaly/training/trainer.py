@@ -84,11 +84,14 @@ def fit(
         history: rows in front of a stretch.
         log_path: gets one JSON line per epoch.
     """
-    rng = np.random.default_rng(seed)
+
+    def plan(epoch: int) -> list[tuple[int, int]]:
+        """The stretches of an epoch in their order: a function of seed and epoch alone."""
+        return stretches(training, recipe.stretch, np.random.default_rng([seed, epoch]))
+
     weights = class_weights(counts, recipe.class_weights).to(device)
     optimizer = torch.optim.AdamW(_parameter_groups(model, recipe.weight_decay), lr=recipe.learning_rate)
-    per_epoch = sum(-(-len(s.valid) // recipe.stretch) for s in training)
-    total_steps = recipe.epochs * max(1, -(-per_epoch // recipe.batch_size))
+    total_steps = sum(-(-len(plan(epoch)) // recipe.batch_size) for epoch in range(1, recipe.epochs + 1))
     warmup_steps = round(recipe.warmup * total_steps)
     best_score, best_epoch, best_weights = -1.0, 0, copy.deepcopy(model.state_dict())
     started, step, epoch = time.perf_counter(), 0, 0
@@ -105,10 +108,9 @@ def fit(
             bar.set_postfix(epoch=epoch, loss=f"{loss:.3f}", validation=f"{max(best_score, 0):.3f}", refresh=False)
 
         for epoch in range(1, recipe.epochs + 1):
-            pieces = stretches(training, recipe.stretch, rng)
             sums = train_epoch(
                 model,
-                batches(training, pieces, recipe.stretch, history, recipe.batch_size),
+                batches(training, plan(epoch), recipe.stretch, history, recipe.batch_size),
                 optimizer,
                 weights,
                 label_smoothing=recipe.label_smoothing,

@@ -1,0 +1,17 @@
+# Sourced by the other scripts: makes .venv if there is none and installs the project as pinned in constraints.txt.
+# Usage: . scripts/environment.sh EXTRAS     (nothing, or dev)
+set -eu
+extras=${1:-}
+python=${PYTHON:-python3}
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "netanomaly needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2
+    exit 2
+fi
+[ -x .venv/bin/python ] || "$python" -m venv .venv
+# Install again only when what is to be installed has changed.
+wanted="$extras $(cat pyproject.toml constraints.txt | cksum)"
+if [ "$(cat ".venv/installed-$extras" 2>/dev/null || true)" != "$wanted" ]; then
+    echo "installing into .venv ..." >&2
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extras:+[$extras]}"
+    echo "$wanted" > ".venv/installed-$extras"
+fi

@@ -1,0 +1,41 @@
+"""Opening text files, plain or gzip, with every way that can fail told as a DataError."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from netanomaly.errors import ConfigError, DataError
+
+
+@contextmanager
+def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
+    """The text of a plain or gzip file; whatever can go wrong on the way becomes a DataError."""
+    try:
+        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "rt", encoding=codec(encoding), newline="") as stream:
+            yield stream
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}: not {encoding} text (byte {error.object[error.start]:#04x}); set data.encoding"
+        ) from error
+    except LookupError as error:
+        raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
+    except csv.Error as error:
+        raise DataError(f"{path}: not a readable CSV: {error}") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise DataError(f"{path}: the gzip file is damaged or cut short: {error}") from error
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file; relative paths start at data.root (--data-root)") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
+
+
+def codec(encoding: str) -> str:
+    """The codec for an encoding; UTF-8 may start with a byte-order mark."""
+    return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
