@@ -8,10 +8,11 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     exit 2
 fi
 [ -x .venv/bin/python ] || "$python" -m venv .venv
-# Install again only when what is to be installed has changed.
-wanted="$extras $(cat pyproject.toml constraints.txt | cksum)"
-if [ "$(cat ".venv/installed-$extras" 2>/dev/null || true)" != "$wanted" ]; then
+# Install again only when what is to be installed has changed; what dev needs includes what the program needs.
+wanted=$(cat pyproject.toml constraints.txt | cksum)
+installed() { [ "$(cat ".venv/installed-$1" 2>/dev/null || true)" = "$wanted" ]; }
+if ! installed "${extras:-run}" && ! installed dev; then
     echo "installing into .venv ..." >&2
     .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extras:+[$extras]}"
-    echo "$wanted" > ".venv/installed-$extras"
+    echo "$wanted" > ".venv/installed-${extras:-run}"
 fi

@@ -36,10 +36,10 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(nanoseconds: int) -> str:
-    """The shortest exact way to write a duration: 500000000 becomes `500ms`."""
+    """A duration in its largest unit, to three digits: 500000000 becomes `500ms`, 5946999040 `5.95s`."""
     for unit, size in reversed(_NANOSECONDS.items()):
-        if nanoseconds % size == 0 and nanoseconds >= size:
-            return f"{nanoseconds // size}{unit}"
+        if nanoseconds >= size:
+            return f"{float(f'{nanoseconds / size:.3g}'):g}{unit}"
     return f"{nanoseconds}ns"
 
 

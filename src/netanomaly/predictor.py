@@ -82,9 +82,9 @@ class Predictor:
         return result
 
     def predict_files(self, files: Sequence[str | PathLike[str]]) -> pd.DataFrame:
-        """Label every row of CSV or Parquet files (paths or patterns), in order; as `predict`."""
+        """Label every row of CSV or Parquet files (paths or patterns), in order; see `predict`."""
         form = build_input_format(self.config.data).without_label()
-        paths = find_files([str(file) for file in files], self.config.data.root)
+        paths = find_files([str(file) for file in files], ".")
         return self._predict(read_table(dict.fromkeys(paths, NO_PART), form))
 
     def score(self, table: Table) -> Scores:

@@ -91,9 +91,12 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
 
 
 def read_labelled(config: Config, files: Sequence[str]) -> Table:
-    """The rows of other files than the config's, labelled as the config says; for evaluation."""
+    """The rows of other files than the config's, labelled as the config says; for evaluation.
+
+    Paths start at the working directory, as everywhere on the command line.
+    """
     form = build_input_format(config.data)
-    table = read_table(dict.fromkeys(find_files(files, config.data.root), NO_PART), form)
+    table = read_table(dict.fromkeys(find_files(files, "."), NO_PART), form)
     return _with_incidents(config, table, form)
 
 

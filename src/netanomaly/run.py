@@ -56,6 +56,7 @@ def train(
         ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
         DataError: the data are wrong.
         TrainingError: the loss stopped being a finite number.
+        KeyboardInterrupt: after saving the best epoch so far, if there is one.
     """
     checked = load_config(Path(config) if isinstance(config, PathLike) else config, overrides)
     directory = Path(checked.run_dir)
@@ -70,6 +71,7 @@ def train(
 
     bundle, outcome = _fit(prepared, device, directory / LOG)
     save_bundle(directory, bundle)
+    write_text(directory / EXPLANATION, _explanation(bundle, outcome))
     predictor = Predictor(bundle, device)
     log.info(
         "best epoch %d of %d: validation macro-F1 %.3f, %.0f s",
@@ -78,9 +80,11 @@ def train(
         outcome.best_validation_macro_f1,
         outcome.seconds,
     )
+    if outcome.interrupted:
+        log.warning("interrupted: the best epoch so far is saved in %s", directory)
+        raise KeyboardInterrupt
     if prepared.report["test"]["rows"]:
         evaluate(predictor, prepared, out=directory / EVALUATION)
-    write_text(directory / EXPLANATION, _explanation(bundle, outcome))
     return predictor
 
 
@@ -96,7 +100,7 @@ def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bund
         config.channels.kinds,
         build_spans(config).baselines,
     )
-    _tell_empty_metrics(prepared, channels)
+    _tell_useless_metrics(prepared)
     training = _channel_segments(prepared, channels, TRAIN, classes)
     validation = _channel_segments(prepared, channels, VALIDATION, classes)
     truth = np.concatenate(
@@ -197,15 +201,16 @@ def _tell_split(report: Mapping[str, Any]) -> None:
         log.info("the parts share no series and no rows")
 
 
-def _tell_empty_metrics(prepared: Prepared, channels: Channels) -> None:
+def _tell_useless_metrics(prepared: Prepared) -> None:
     masks = [parts == TRAIN for parts in prepared.split.parts]
     rows = np.concatenate([s.values[m] for s, m in zip(prepared.grid.segments, masks, strict=True)])
-    for i, metric in enumerate(prepared.config.data.metrics):
-        known = rows[~np.isnan(rows[:, i]), i]
-        if len(known) == 0:
-            log.warning("metric '%s' is missing in every training row", metric.name)
-        elif (known == known[0]).all():
-            log.info("metric '%s' is constant in the training rows", metric.name)
+    names = np.array([metric.name for metric in prepared.config.data.metrics])
+    empty = np.isnan(rows).all(axis=0)
+    constant = np.zeros(len(names), dtype=bool)
+    constant[~empty] = np.nanmin(rows[:, ~empty], axis=0) == np.nanmax(rows[:, ~empty], axis=0)
+    for what, found in (("missing in every training row", empty), ("constant in the training rows", constant)):
+        if found.any():
+            log.warning("%d of %d metrics are %s: %s", found.sum(), len(names), what, ", ".join(names[found]))
 
 
 def _explanation(bundle: Bundle, outcome: Outcome) -> str:

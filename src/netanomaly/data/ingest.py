@@ -95,14 +95,15 @@ def find_files(patterns: Sequence[str], root: str | Path) -> list[Path]:
     """The files that paths and patterns name, each once, sorted within a pattern.
 
     Raises:
-        DataError: a pattern matches nothing.
+        DataError: a path does not exist, or a pattern matches nothing.
     """
     found: dict[Path, None] = {}
     for pattern in patterns:
         full = str(Path(root) / pattern)
-        matches = sorted(glob.glob(full, recursive=True)) if glob.has_magic(pattern) else [full]
+        matches = [full] if Path(full).exists() else sorted(glob.glob(full, recursive=True))
         if not matches:
-            raise DataError(f"{full}: no file matches this pattern; relative paths start at data.root (--data-root)")
+            what = "no file matches this pattern" if glob.has_magic(pattern) else "no such file"
+            raise DataError(f"{full}: {what} (seen from {Path.cwd()}); data.root or --data-root says where paths start")
         found.update(dict.fromkeys(Path(match) for match in matches))
     return list(found)
 
@@ -118,7 +119,8 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
     sources = [read_file(path, form.table_format()) for path in files]
     for source in sources:
         if source.skipped:
-            log.warning("%s: skipped %d lines with a wrong number of fields", source.name, source.skipped)
+            total = source.skipped + len(source.frame)
+            log.warning("%s: skipped %d of %d lines: wrong number of fields", source.name, source.skipped, total)
     return _join(
         [
             _take_rows(s, form, part, Path(s.name).stem.split(".")[0])

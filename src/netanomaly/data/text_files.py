@@ -31,7 +31,7 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path}: the gzip file is damaged or cut short: {error}") from error
     except FileNotFoundError as error:
-        raise DataError(f"{path}: no such file; relative paths start at data.root (--data-root)") from error
+        raise DataError(f"{path}: no such file (seen from {Path.cwd()})") from error
     except OSError as error:
         raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import torch
@@ -61,6 +62,7 @@ class Outcome:
     best_validation_macro_f1: float
     epochs: int
     seconds: float
+    interrupted: bool = False
 
 
 def fit(
@@ -77,6 +79,8 @@ def fit(
 ) -> Outcome:
     """Train the model in place and leave the weights of its best validation score in it.
 
+    A KeyboardInterrupt ends training early in the same way once there is an epoch to keep.
+
     Args:
         training: segments with targets at training rows only.
         score: the model's macro-F1 on the validation rows.
@@ -84,51 +88,92 @@ def fit(
         history: rows in front of a stretch.
         log_path: gets one JSON line per epoch.
     """
+    trainer = _Trainer(model, training, score, history, recipe, seed, log_path)
+    return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
-    def plan(epoch: int) -> list[tuple[int, int]]:
+
+class _Trainer:
+    """The state of one training run."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        training: Sequence[ChannelSegment],
+        score: Callable[[], float],
+        history: int,
+        recipe: Recipe,
+        seed: int,
+        log_path: Path,
+    ) -> None:
+        self.model, self.training, self.score = model, training, score
+        self.history, self.recipe, self.seed, self.log_path = history, recipe, seed, log_path
+        self.optimizer = torch.optim.AdamW(_parameter_groups(model, recipe.weight_decay), lr=recipe.learning_rate)
+        epochs = range(1, recipe.epochs + 1)
+        self.total_steps = sum(-(-len(self.plan(epoch)) // recipe.batch_size) for epoch in epochs)
+        self.warmup_steps = round(recipe.warmup * self.total_steps)
+        self.step = self.epoch = self.best_epoch = 0
+        self.best_score = -1.0
+        self.best_weights = copy.deepcopy(model.state_dict())
+        self.started = time.perf_counter()
+
+    def run(self, weights: Tensor) -> Outcome:
+        """All epochs, or as many as patience and the user allow; the best weights end in the model."""
+        interrupted = False
+        with tqdm(total=self.total_steps, desc="training", unit="step", disable=None) as bar:
+            try:
+                while self.epoch < self.recipe.epochs and self.epoch - self.best_epoch < self.recipe.patience:
+                    self.epoch += 1
+                    record = self._run_epoch(weights, bar)
+                    if bar.disable:  # no terminal: a line per epoch instead of the bar
+                        log.info(
+                            "epoch %d: loss %.3f, validation macro-F1 %.3f",
+                            record.epoch,
+                            record.loss,
+                            record.validation_macro_f1,
+                        )
+            except KeyboardInterrupt:
+                if not self.best_epoch:
+                    raise
+                interrupted = True
+        self.model.load_state_dict(self.best_weights)
+        seconds = time.perf_counter() - self.started
+        return Outcome(self.best_epoch, self.best_score, self.epoch, seconds, interrupted)
+
+    def plan(self, epoch: int) -> list[tuple[int, int]]:
         """The stretches of an epoch in their order: a function of seed and epoch alone."""
-        return stretches(training, recipe.stretch, np.random.default_rng([seed, epoch]))
+        return stretches(self.training, self.recipe.stretch, np.random.default_rng([self.seed, epoch]))
 
-    weights = class_weights(counts, recipe.class_weights).to(device)
-    optimizer = torch.optim.AdamW(_parameter_groups(model, recipe.weight_decay), lr=recipe.learning_rate)
-    total_steps = sum(-(-len(plan(epoch)) // recipe.batch_size) for epoch in range(1, recipe.epochs + 1))
-    warmup_steps = round(recipe.warmup * total_steps)
-    best_score, best_epoch, best_weights = -1.0, 0, copy.deepcopy(model.state_dict())
-    started, step, epoch = time.perf_counter(), 0, 0
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        return self.recipe.learning_rate * learning_rate_factor(self.step, self.warmup_steps, self.total_steps)
 
-    def rate() -> float:
-        return recipe.learning_rate * learning_rate_factor(step, warmup_steps, total_steps)
-
-    with tqdm(total=total_steps, desc="training", unit="step", disable=None) as bar:
-
+    def _run_epoch(self, weights: Tensor, bar: tqdm[NoReturn]) -> EpochRecord:
         def after_step(loss: float) -> None:
-            nonlocal step
-            step += 1
+            self.step += 1
             bar.update()
-            bar.set_postfix(epoch=epoch, loss=f"{loss:.3f}", validation=f"{max(best_score, 0):.3f}", refresh=False)
+            best = max(self.best_score, 0)
+            bar.set_postfix(epoch=self.epoch, loss=f"{loss:.3f}", validation=f"{best:.3f}", refresh=False)
 
-        for epoch in range(1, recipe.epochs + 1):
-            sums = train_epoch(
-                model,
-                batches(training, plan(epoch), recipe.stretch, history, recipe.batch_size),
-                optimizer,
-                weights,
-                label_smoothing=recipe.label_smoothing,
-                gradient_clip=recipe.gradient_clip,
-                jitter=recipe.jitter,
-                rate=rate,
-                after_step=after_step,
-            )
-            value = score()
-            seconds = time.perf_counter() - started
-            _write(log_path, EpochRecord(epoch, step, sums.loss, sums.gradient_norm, rate(), value, seconds))
-            log.info("epoch %d: loss %.3f, validation macro-F1 %.3f", epoch, sums.loss, value)
-            if value > best_score:
-                best_score, best_epoch, best_weights = value, epoch, copy.deepcopy(model.state_dict())
-            if epoch - best_epoch >= recipe.patience:
-                break
-    model.load_state_dict(best_weights)
-    return Outcome(best_epoch, best_score, epoch, time.perf_counter() - started)
+        recipe = self.recipe
+        sums = train_epoch(
+            self.model,
+            batches(self.training, self.plan(self.epoch), recipe.stretch, self.history, recipe.batch_size),
+            self.optimizer,
+            weights,
+            label_smoothing=recipe.label_smoothing,
+            gradient_clip=recipe.gradient_clip,
+            jitter=recipe.jitter,
+            rate=self.rate,
+            after_step=after_step,
+        )
+        value = self.score()
+        if value > self.best_score:
+            self.best_score, self.best_epoch = value, self.epoch
+            self.best_weights = copy.deepcopy(self.model.state_dict())
+        seconds = time.perf_counter() - self.started
+        record = EpochRecord(self.epoch, self.step, sums.loss, sums.gradient_norm, self.rate(), value, seconds)
+        _write(self.log_path, record)
+        return record
 
 
 def _parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
