@@ -1,0 +1,337 @@
+"""The command line as people use it, and every bad input they bring."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+import netanomaly
+from netanomaly.cli import main
+from networks import network, settings
+
+ROOT = Path(__file__).parents[1]
+
+
+def write_run(directory: Path, frame: pd.DataFrame | None = None, **sections: dict[str, Any]) -> Path:
+    """A CSV and its config in `directory`; the config's path."""
+    (network() if frame is None else frame).to_csv(directory / "links.csv", index=False)
+    tree = settings(directory / "run", **sections)
+    tree["data"] = {"root": str(directory), "files": "links.csv", **tree["data"]}
+    path = directory / "config.yaml"
+    path.write_text(yaml.safe_dump(tree), encoding="utf-8")
+    return path
+
+
+def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "netanomaly", *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a config and the run that the command line made of it."""
+    directory = tmp_path_factory.mktemp("trained")
+    done = call("train", write_run(directory))
+    assert done.returncode == 0, done.stderr
+    assert "macro-F1" in done.stdout and "logistic_regression" in done.stdout
+    return directory
+
+
+def test_the_run_directory_holds_what_its_readme_lists(trained: Path) -> None:
+    explained = (trained / "run" / "README.md").read_text(encoding="utf-8")
+    for path in (trained / "run").iterdir():
+        assert path.name in explained or path.name == "README.md"
+
+
+def test_eval_scores_as_training_did(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (trained / "run" / "evaluation.json").read_text(encoding="utf-8")
+    assert main(["eval", str(trained / "run")]) == 0
+    assert (trained / "run" / "evaluation.json").read_text(encoding="utf-8") == before
+    assert f"{json.loads(before)['macro_f1']:.3f}" in capsys.readouterr().out
+
+
+def test_eval_takes_the_yaml_for_its_run(trained: Path) -> None:
+    assert main(["eval", str(trained / "config.yaml"), "--quiet"]) == 0
+
+
+def test_eval_of_named_files_scores_all_their_labelled_rows(trained: Path, tmp_path: Path) -> None:
+    network("xy", seed=5).to_csv(tmp_path / "other.csv", index=False)
+    assert main(["eval", str(trained / "run"), str(tmp_path / "other.csv"), "--out", str(tmp_path / "e.json")]) == 0
+    report = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
+    assert report["rows"] == 400 and set(report["per_series"]) == {"x", "y"}
+
+
+def test_predict_writes_a_line_per_row_in_order_as_python_does(trained: Path, tmp_path: Path) -> None:
+    frame = network("gh", seed=2).sample(frac=1, random_state=0).drop(columns="label")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["predict", str(trained / "run"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv.gz")]) == 0
+    written = pd.read_csv(tmp_path / "p.csv.gz")
+    expected = netanomaly.load(trained / "run").predict(frame)
+    assert list(written["timestamp"]) == list(frame["timestamp"]) and list(written["series"]) == list(frame["link"])
+    assert list(written["label"]) == list(expected["label"])
+    probabilities = [column for column in written if column.startswith("p_")]
+    assert abs(written[probabilities].to_numpy() - expected[probabilities].to_numpy()).max() < 1e-5
+
+
+def test_predict_without_out_prints_only_csv(trained: Path) -> None:
+    done = call("predict", trained / "run", trained / "links.csv")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 1201
+    assert lines[0].startswith("series,timestamp,label,confidence,p_normal")
+
+
+def test_a_reader_that_stops_early_is_no_error(trained: Path) -> None:
+    command = [sys.executable, "-m", "netanomaly", "predict", str(trained / "run"), str(trained / "links.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == "" and process.wait() == 0
+
+
+SPLITS: dict[str, dict[str, Any]] = {
+    "series": {"by": "series", "validation": 0.2, "test": 0.2},
+    "time": {"by": "time", "validation": 0.2, "test": 0.3},
+    "time by moments": {"by": "time", "validation": "2026-03-01T00:01:50Z", "test": "2026-03-01T00:02:20Z"},
+    "table": {"by": "table", "path": "split.csv"},
+    "file": {"by": "file", "train": "train-*.csv", "validation": "validation.csv", "test": ["test.csv"]},
+}
+
+
+@pytest.mark.parametrize("split", SPLITS.values(), ids=SPLITS.keys())
+def test_every_kind_of_split_trains_without_shared_rows(split: dict[str, Any], tmp_path: Path) -> None:
+    frame = network()
+    config = write_run(tmp_path, frame, data={**settings(tmp_path)["data"], "split": split}, channels={"baselines": 9})
+    (tmp_path / "split.csv").write_text(
+        "series,t_start,t_end,split\na,,,train\nb,,2026-03-01T00:01:40Z,train\nb,2026-03-01T00:01:40Z,,val\nf,,,test\n",
+        encoding="utf-8",
+    )
+    for name, links in (("train-1", "ab"), ("train-2", "cd"), ("validation", "e"), ("test", "f")):
+        frame[frame["link"].isin(list(links))].to_csv(tmp_path / f"{name}.csv", index=False)
+    files = ["--set", "data.files=[]"] if split["by"] == "file" else []
+    assert main(["train", str(config), "--quiet", "--set", "training.epochs=1", *files]) == 0
+    report = json.loads((tmp_path / "run" / "split.json").read_text(encoding="utf-8"))
+    assert all(shared["rows"] == 0 for shared in report["shared"].values())
+    assert all(report[part]["rows"] > 0 for part in ("train", "validation", "test"))
+
+
+def test_a_list_of_incidents_stands_in_for_a_label_column(tmp_path: Path) -> None:
+    frame = network()
+    faulty = frame[frame["label"] != "normal"]
+    run = ((faulty["label"] != faulty["label"].shift()) | (faulty.index.to_series().diff() > 1)).cumsum()
+    incidents = faulty.groupby(run).agg(link=("link", "first"), start=("timestamp", "first"), end=("timestamp", "last"))
+    incidents["end"] = (pd.to_datetime(incidents["end"]) + pd.Timedelta("1s")).dt.strftime("%Y-%m-%dT%H:%M:%SZ")
+    incidents["label"] = faulty.groupby(run)["label"].first()
+    incidents.to_csv(tmp_path / "incidents.csv", index=False)
+    config = write_run(tmp_path, frame.drop(columns="label"))
+    arguments = ["--set", "data.label=null", "--set", "data.incidents=incidents.csv", "--set", "training.epochs=1"]
+    assert main(["train", str(config), "--quiet", *arguments]) == 0
+    report = json.loads((tmp_path / "run" / "split.json").read_text(encoding="utf-8"))
+    expected = frame[frame["link"].isin(list("abcd"))]["label"].value_counts().to_dict()
+    assert report["train"]["classes"] == expected
+
+
+def test_predict_reads_parquet(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    network("g").to_parquet(tmp_path / "new.parquet")
+    network("g").to_csv(tmp_path / "new.csv", index=False)
+    for kind in ("parquet", "csv"):
+        out = str(tmp_path / f"from-{kind}.csv")
+        assert main(["predict", str(trained / "run"), str(tmp_path / f"new.{kind}"), "--out", out]) == 0
+    assert (tmp_path / "from-parquet.csv").read_bytes() == (tmp_path / "from-csv.csv").read_bytes()
+
+
+@pytest.mark.parametrize("script", ["train", "eval", "predict"])
+def test_the_scripts_are_doors_to_the_commands(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / f"{script}.py"), "--help"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and f"netanomaly {script}" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_ctrl_c_keeps_the_best_epoch_and_exits_130(tmp_path: Path) -> None:
+    config = write_run(tmp_path, training={"epochs": 100000, "patience": 100000, "batch_size": 4, "stretch": 32})
+    command = [sys.executable, "-m", "netanomaly", "train", str(config)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        log = tmp_path / "run" / "log.jsonl"
+        while process.poll() is None and not (log.exists() and log.read_text(encoding="utf-8").count("\n") > 2):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "interrupted" in said and "Traceback" not in said
+    assert len(netanomaly.load(tmp_path / "run").predict(network("g"))) == 200
+
+
+def test_a_run_is_not_overwritten_unasked(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(trained / "config.yaml")]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
+# ---- bad input: what was done to the data or the config, the exit code, and what the one line has to say
+
+
+def cell(row: int, column: str, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """A frame with one cell changed; row 0 stands on line 2 of the file."""
+
+    def change(frame: pd.DataFrame) -> pd.DataFrame:
+        frame = frame.astype({column: object})
+        frame.loc[row, column] = value
+        return frame
+
+    return change
+
+
+def times(change: Callable[[pd.Series], Any]) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    return lambda frame: frame.assign(timestamp=change(frame["timestamp"]))
+
+
+BAD_DATA: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], list[str]]] = {
+    "missing column": (lambda f: f.rename(columns={"rtt_ms": "rtt"}), ["line 1", "'rtt_ms'", "did you mean 'rtt'"]),
+    "text in a metric": (cell(7, "rtt_ms", "slow"), ["line 9", "'rtt_ms'", "'slow'", "data.missing"]),
+    "a unit in a cell": (cell(7, "rtt_ms", "12.3 ms"), ["line 9", "'rtt_ms'", "'12.3 ms'", "unit"]),
+    "a decimal comma": (cell(7, "rtt_ms", "12,3"), ["line 9", "'rtt_ms'", "'12,3'", "data.decimal"]),
+    "infinity": (cell(7, "rtt_ms", "inf"), ["line 9", "'rtt_ms'", "'inf'", "not a finite number"]),
+    "a boolean metric": (lambda f: f.assign(rtt_ms="True"), ["line 2", "'rtt_ms'", "'True'"]),
+    "a duplicate time": (lambda f: pd.concat([f.iloc[:3], f.iloc[2:]]), ["line 5", "line 4", "data.duplicates"]),
+    "mixed offsets": (
+        cell(5, "timestamp", "2026-03-01T01:00:05+01:00"),
+        ["line 7", "'timestamp'", "+01:00", "mixed_offsets"],
+    ),
+    "some times without an offset": (cell(5, "timestamp", "2026-03-01T00:00:05"), ["line 7", "some have none"]),
+    "no offset at all": (times(lambda t: t.str.rstrip("Z")), ["line 2", "timezone"]),
+    "an epoch undeclared": (times(lambda t: range(1772323200, 1772323200 + len(t))), ["line 2", "epoch"]),
+    "no time in a row": (cell(5, "timestamp", ""), ["line 7", "'timestamp'", "''"]),
+    "no series in a row": (cell(5, "link", ""), ["line 7", "'link'", "empty"]),
+    "a header only": (lambda f: f.iloc[:0], ["only a header"]),
+    "fewer rows than a window": (lambda f: f.groupby("link").head(5), ["5 rows", "needs 8"]),
+    "one class only": (lambda f: f.assign(label="normal"), ["one class only", "'normal'"]),
+    "no labels": (lambda f: f.assign(label=""), ["no labelled rows for train"]),
+    "the reserved label": (lambda f: f.replace({"label": {"congestion": "no_data"}}), ["'no_data'", "reserved"]),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), BAD_DATA.values(), ids=BAD_DATA.keys())
+def test_bad_data_end_with_3_and_one_helpful_line(
+    change: Callable[[pd.DataFrame], pd.DataFrame], said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_run(tmp_path, change(network()))
+    assert main(["train", str(config), "--quiet"]) == 3
+    check_line(capsys, said)
+
+
+BAD_FILES: dict[str, tuple[bytes | None, list[str]]] = {
+    "an empty file": (b"", ["links.csv", "empty"]),
+    "no file": (None, ["links.csv", "no such file"]),
+    "semicolons undeclared": (b"timestamp;link;rtt_ms\n1;a;2\n", ["line 1", "';'", "data.separator"]),
+    "bytes that are no text": (b"timestamp,link\xff\xfe\n", ["links.csv", "not utf-8", "data.encoding"]),
+    "a short line": (
+        b"timestamp,link,rtt_ms,throughput_bps,loss_ratio,label\n2026-03-01T00:00:00Z,a,1,2\n",
+        ["line 2", "found 4 fields", "has 6", "bad_lines"],
+    ),
+    "a column twice": (b"timestamp,link,rtt_ms,rtt_ms\n", ["line 1", "'rtt_ms'", "twice"]),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_bad_files_end_with_3_and_one_helpful_line(
+    content: bytes | None, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_run(tmp_path)
+    (tmp_path / "links.csv").unlink()
+    if content is not None:
+        (tmp_path / "links.csv").write_bytes(content)
+    assert main(["train", str(config), "--quiet"]) == 3
+    check_line(capsys, said)
+
+
+def test_an_epoch_in_the_wrong_unit_is_named_with_the_right_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = network()
+    frame["timestamp"] = pd.to_datetime(frame["timestamp"]).dt.as_unit("ms").astype("int64")
+    config = write_run(tmp_path, frame)
+    timestamp = "data.timestamp={format: epoch, unit: s}"
+    assert main(["train", str(config), "--quiet", "--set", timestamp]) == 3
+    check_line(capsys, ["line 2", "'timestamp'", "unit: ms", "2026-03-01"])
+
+
+BAD_CONFIG: dict[str, tuple[str, list[str]]] = {
+    "an unknown key": ("training.lerning_rate=0.1", ["training.lerning_rate", "unknown key", "'learning_rate'"]),
+    "a number as text": ('training.learning_rate="1e-3"', ["training.learning_rate", "'1e-3'"]),
+    "a wrong choice": ("model.read_out=first", ["model.read_out", "'first'", "'last'"]),
+    "an unknown unit": ("data.metrics=[{name: rtt_ms, unit: miles}]", ["data.metrics.0.unit", "'miles'", "bit/s"]),
+    "no interval": ("data.interval=null", ["data.interval", "required", "1s"]),
+    "no labels": ("data.label=null", ["data.label", "data.incidents"]),
+    "an unknown series": ("data.split.test=[z]", ["data.split.test", "'z'", "a, b, c, d, e, f"]),
+    "nothing left to train on": ("data.split.validation=[a, b, c, d, e]", ["no series is left"]),
+    "a pattern without a match": ("data.metrics=[tx_*]", ["'tx_*'", "matches no column"]),
+    "not an override": ("training", ["--set training", "section.key=value"]),
+    "cuda where there is none": ("device=cuda", ["device", "cuda"]),
+}
+
+
+@pytest.mark.parametrize(("override", "said"), BAD_CONFIG.values(), ids=BAD_CONFIG.keys())
+def test_bad_configs_end_with_2_and_one_helpful_line(
+    override: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+
+    if override == "device=cuda" and torch.cuda.is_available():
+        pytest.skip("there is one here")
+    assert main(["train", str(write_run(tmp_path)), "--quiet", "--set", override]) == 2
+    check_line(capsys, said)
+
+
+def test_a_missing_config_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", str(tmp_path / "none.yaml")]) == 2
+    check_line(capsys, ["none.yaml", "cannot read"])
+
+
+def test_a_missing_bundle_ends_with_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", str(tmp_path), "links.csv"]) == 4
+    check_line(capsys, [str(tmp_path), "no bundle"])
+
+
+def test_predicting_fewer_rows_than_a_window_ends_with_3(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network("g").head(5).to_csv(tmp_path / "few.csv", index=False)
+    assert main(["predict", str(trained / "run"), str(tmp_path / "few.csv")]) == 3
+    check_line(capsys, ["few.csv", "5 rows", "needs 8"])
+
+
+@pytest.mark.parametrize("label", ["None", "no", "NA", "null", "nan", "true"])
+def test_labels_that_look_like_nothing_are_names(label: str, tmp_path: Path) -> None:
+    config = write_run(tmp_path, network().replace({"label": {"congestion": label}}))
+    assert main(["train", str(config), "--quiet", "--set", "training.epochs=1"]) == 0
+    assert label in netanomaly.load(tmp_path / "run").classes
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+    with pytest.raises(netanomaly.BundleError):
+        main(["predict", str(tmp_path), "links.csv", "--debug"])
+
+
+def test_one_error_is_one_line_in_a_real_process(tmp_path: Path) -> None:
+    done = call("eval", tmp_path)
+    assert done.returncode == 4 and done.stdout == ""
+    assert done.stderr.startswith("netanomaly: ") and done.stderr.count("\n") == 1
+
+
+def check_line(capsys: pytest.CaptureFixture[str], said: list[str]) -> None:
+    error = capsys.readouterr().err
+    assert error.startswith("netanomaly: ") and error.count("\n") == 1, error
+    for words in said:
+        assert words in error, error
