@@ -53,8 +53,22 @@ def check_interval(config: Config, table: Table) -> None:
         raise ConfigError(f"data.interval: this key is required; the usual step in these data is {median_step(table)}")
 
 
+def use_threads(config: Config) -> None:
+    """Compute with the config's number of CPU threads from now on, in the whole process."""
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+
+
 def build_input_format(data: DataConfig) -> InputFormat:
-    """How to read the files; the metrics have to be resolved (no patterns)."""
+    """How to read the files; the metrics have to be resolved (no patterns).
+
+    Raises:
+        ConfigError: a column is to be a metric and something else.
+    """
+    others = {*data.timestamp.column, *data.series, data.label}
+    for metric in data.metrics:
+        if (metric.column or metric.name) in others:
+            raise ConfigError(f"data.metrics: '{metric.name}' is the column of time, series or label as well")
     return InputFormat(
         metrics=tuple(Metric(m.name, m.column or m.name, m.unit, m.kind) for m in data.metrics),
         time_columns=data.timestamp.column,

@@ -104,6 +104,7 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from netanomaly.build import use_threads
     from netanomaly.evaluate import evaluate
     from netanomaly.evaluation.report import report_text
     from netanomaly.predictor import load
@@ -111,6 +112,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     directory = _bundle_directory(options.bundle)
     predictor = load(directory, overrides=_overrides(options))
+    use_threads(predictor.config)
     out = options.out or (None if options.files else directory / EVALUATION)
     report = evaluate(predictor, files=options.files, out=out)
     print(report_text(report))
@@ -119,12 +121,14 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
+    from netanomaly.build import use_threads
     from netanomaly.files import atomic
     from netanomaly.predictor import load
 
     if options.out is not None and not str(options.out).endswith((".csv", ".csv.gz")):
         raise ConfigError(f"--out {options.out}: write a .csv or a .csv.gz")
     predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
+    use_threads(predictor.config)
     labelled = predictor.predict_files(options.files)
     if options.out is None:
         labelled.to_csv(sys.stdout, index=False, float_format="%.7f")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly import __version__
-from netanomaly.build import build_device, build_model, build_recipe, build_spans
+from netanomaly.build import build_device, build_model, build_recipe, build_spans, use_threads
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment
@@ -27,6 +27,7 @@ from netanomaly.errors import ConfigError, DataError
 from netanomaly.evaluate import evaluate
 from netanomaly.evaluation.metrics import macro_f1
 from netanomaly.files import write_json, write_text
+from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.predictor import NO_DATA, Predictor, channel_segment
 from netanomaly.prepare import Frames, Prepared, prepare
 from netanomaly.training.engine import segment_logits
@@ -35,6 +36,7 @@ from netanomaly.training.trainer import Outcome, fit
 log = logging.getLogger(__name__)
 
 EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "README.md"
+_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION)
 
 
 def train(
@@ -61,10 +63,10 @@ def train(
     checked = load_config(Path(config) if isinstance(config, PathLike) else config, overrides)
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
-    _claim(directory, overwrite)
+    _refuse_to_replace(directory, overwrite)
     prepared = prepare(checked, frames)
-    if checked.threads is not None:
-        torch.set_num_threads(checked.threads)
+    use_threads(checked)
+    _clear(directory)
     write_text(directory / RESOLVED, prepared.config.to_yaml())
     write_json(directory / SPLIT, prepared.report)
     _tell_split(prepared.report)
@@ -89,40 +91,19 @@ def train(
 
 
 def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
+    """Channels, classes and a trained model from the training and validation parts."""
     config = prepared.config
     classes = _classes(prepared)
-    channels = Channels.fit(
-        [segment.values for segment in prepared.grid.segments],
-        [
-            (parts == TRAIN) & segment.valid
-            for segment, parts in zip(prepared.grid.segments, prepared.split.parts, strict=True)
-        ],
-        config.channels.kinds,
-        build_spans(config).baselines,
-    )
     _tell_useless_metrics(prepared)
+    channels = _fit_channels(prepared)
     training = _channel_segments(prepared, channels, TRAIN, classes)
-    validation = _channel_segments(prepared, channels, VALIDATION, classes)
-    truth = np.concatenate(
-        [s.labels[m] for s, m in zip(prepared.grid.segments, prepared.labelled(VALIDATION), strict=True)]
-    )
-
-    with torch.random.fork_rng():  # a caller's own random numbers go on as if nothing had happened
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):  # leave the caller's draws alone
         torch.manual_seed(config.seed)
         model = build_model(config, channels.count, len(classes)).to(device)
-
-        def score() -> float:
-            logits = segment_logits(model, [s for s, _ in validation], model.history_rows, device)
-            named = [
-                np.where(s.valid[mask], np.array(classes, dtype=object)[rows[mask].argmax(axis=1)], NO_DATA)
-                for rows, (s, mask) in zip(logits, validation, strict=True)
-            ]
-            return macro_f1(truth, np.concatenate(named))
-
         outcome = fit(
             model,
-            [s for s, _ in training],
-            score,
+            [segment for segment, _ in training],
+            _validation_score(prepared, channels, classes, model, device),
             torch.tensor([prepared.report["train"]["classes"][name] for name in classes], dtype=torch.float64),
             model.history_rows,
             build_recipe(config),
@@ -130,7 +111,47 @@ def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bund
             device=device,
             log_path=log_path,
         )
-    facts = {
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    return Bundle(config, channels, classes, model.state_dict(), _facts(prepared, outcome, parameters)), outcome
+
+
+def _fit_channels(prepared: Prepared) -> Channels:
+    segments = prepared.grid.segments
+    return Channels.fit(
+        [segment.values for segment in segments],
+        [(parts == TRAIN) & segment.valid for segment, parts in zip(segments, prepared.split.parts, strict=True)],
+        prepared.config.channels.kinds,
+        build_spans(prepared.config).baselines,
+    )
+
+
+def _validation_score(
+    prepared: Prepared,
+    channels: Channels,
+    classes: Sequence[str],
+    model: NetworkAnomalyClassifier,
+    device: torch.device,
+) -> Callable[[], float]:
+    """The model's macro-F1 on the validation rows, as it is when asked."""
+    validation = _channel_segments(prepared, channels, VALIDATION, classes)
+    pairs = zip(prepared.grid.segments, prepared.labelled(VALIDATION), strict=True)
+    truth = np.concatenate([segment.labels[mask] for segment, mask in pairs])
+    names = np.array(classes, dtype=object)
+
+    def score() -> float:
+        logits = segment_logits(model, [segment for segment, _ in validation], model.history_rows, device)
+        predicted = [
+            np.where(segment.valid[mask], names[rows[mask].argmax(axis=1)], NO_DATA)
+            for rows, (segment, mask) in zip(logits, validation, strict=True)
+        ]
+        return macro_f1(truth, np.concatenate(predicted))
+
+    return score
+
+
+def _facts(prepared: Prepared, outcome: Outcome, parameters: int) -> dict[str, Any]:
+    """How the bundle came about, for people."""
+    return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "netanomaly": __version__,
@@ -147,10 +168,9 @@ def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bund
             "validation_macro_f1": outcome.best_validation_macro_f1,
             "epochs": outcome.epochs,
             "seconds": round(outcome.seconds, 1),
-            "parameters": sum(p.numel() for p in model.parameters()),
+            "parameters": parameters,
         },
     }
-    return Bundle(config, channels, classes, model.state_dict(), facts), outcome
 
 
 def _classes(prepared: Prepared) -> tuple[str, ...]:
@@ -175,18 +195,19 @@ def _channel_segments(
     return result
 
 
-def _claim(directory: Path, overwrite: bool) -> None:
-    """Make the run's directory; an earlier run in it is refused, or its files removed."""
-    ours = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION)
+def _refuse_to_replace(directory: Path, overwrite: bool) -> None:
+    if not overwrite and any((directory / name).exists() for name in _FILES):
+        raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
+
+
+def _clear(directory: Path) -> None:
+    """Make the run's directory, without the files of an earlier run. Only now: the new data are known to be good."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        for name in _FILES:
+            (directory / name).unlink(missing_ok=True)
     except OSError as error:
-        raise ConfigError(f"run_dir: cannot make {directory}: {error.strerror or error}") from error
-    present = [name for name in ours if (directory / name).exists()]
-    if present and not overwrite:
-        raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
-    for name in present:
-        (directory / name).unlink()
+        raise ConfigError(f"run_dir: cannot write to {directory}: {error.strerror or error}") from error
 
 
 def _tell_split(report: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import csv
 import difflib
 import warnings
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from netanomaly.data.cells import Where, to_numbers
 from netanomaly.data.text_files import codec, open_text
 from netanomaly.errors import ConfigError, DataError
-
-csv.field_size_limit(2**20)
 
 
 @dataclass(frozen=True)
@@ -69,13 +67,18 @@ def read_header(path: Path, separator: str, encoding: str) -> list[str]:
         DataError: the file is missing, empty, unreadable, or names a column twice.
     """
     with open_text(path, encoding) as stream:
-        header = [name.strip() for name in next(csv.reader(stream, delimiter=separator), [])]
+        header = [name.strip() for name in _first_line(csv.reader(stream, delimiter=separator))]
     if not header:
         raise DataError(f"{path}: the file is empty; expected a header line and rows")
     for name in header:
         if name and header.count(name) > 1:
             raise DataError(f"{path}: line 1: the column '{name}' stands twice in the header")
     return header
+
+
+def _first_line(reader: Iterator[list[str]]) -> list[str]:
+    """The fields of the first line that is not blank; none if there is no such line."""
+    return next((fields for fields in reader if fields), [])
 
 
 def read_file(path: Path, form: TableFormat) -> Source:
@@ -201,7 +204,7 @@ def _read_slowly(path: Path, header: Sequence[str], form: TableFormat) -> Source
     skipped = 0
     with open_text(path, form.encoding) as stream:
         reader = csv.reader(stream, delimiter=form.separator, strict=True)
-        next(reader)
+        _first_line(reader)
         line = reader.line_num + 1
         for fields in reader:
             if len(fields) == len(header):
@@ -230,7 +233,7 @@ def _line_finder(path: Path, form: TableFormat) -> Where:
     def where(row: int) -> str:
         with open_text(path, form.encoding) as stream:
             reader = csv.reader(stream, delimiter=form.separator)
-            fields = len(next(reader))
+            fields = len(_first_line(reader))
             line = reader.line_num + 1
             for found in reader:
                 row -= len(found) == fields
