@@ -26,11 +26,15 @@ def data_root(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
     """A test leaves the environment, the signal handlers, the threads and the random numbers as they were."""
-    environment, threads = dict(os.environ), torch.get_num_threads()
+    environment, threads = _environment(), torch.get_num_threads()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    # PYTEST_CURRENT_TEST changes by itself
-    now = {key: value for key, value in os.environ.items() if key != "PYTEST_CURRENT_TEST"}
-    assert now == {key: value for key, value in environment.items() if key != "PYTEST_CURRENT_TEST"}
+    assert _environment() == environment
     assert torch.get_num_threads() == threads
     assert {number: signal.getsignal(number) for number in handlers} == handlers
+
+
+def _environment() -> dict[str, str]:
+    """The environment, without what pytest, and torch and scikit-learn on being imported, put there."""
+    others = ("PYTEST_", "KMP_", "TORCHINDUCTOR_")
+    return {key: value for key, value in os.environ.items() if not key.startswith(others)}
