@@ -1,7 +1,6 @@
 # Sourced by the other scripts: makes .venv if there is none and installs the project as pinned in constraints.txt.
-# Usage: . scripts/environment.sh EXTRAS     (nothing, or dev)
+# Set `extras` first: empty, or dev. (POSIX gives a sourced file no arguments of its own.)
 set -eu
-extras=${1:-}
 python=${PYTHON:-python3}
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "netanomaly needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2

@@ -2,7 +2,8 @@
 # Lint, type-check and test. With --slow, also the tests that take long; other arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
-. scripts/environment.sh dev
+extras=dev
+. scripts/environment.sh
 marks="not slow"
 if [ "${1:-}" = --slow ]; then
     marks=""

@@ -14,9 +14,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from netanomaly.config import Config, load_config
     from netanomaly.errors import BundleError, ConfigError, DataError, NetanomalyError, TrainingError
-    from netanomaly.evaluate import evaluate
     from netanomaly.predictor import Predictor, load
     from netanomaly.run import train
+    from netanomaly.scoring import evaluate
 
 _HOMES = {
     "BundleError": "errors",
@@ -26,7 +26,7 @@ _HOMES = {
     "NetanomalyError": "errors",
     "Predictor": "predictor",
     "TrainingError": "errors",
-    "evaluate": "evaluate",
+    "evaluate": "scoring",
     "load": "predictor",
     "load_config": "config",
     "train": "run",

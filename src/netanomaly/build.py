@@ -1,27 +1,34 @@
-"""From the config tree to plain arguments: the only code besides config.py that reads the tree."""
+"""From the config tree to plain arguments, so that nothing below this file knows the tree."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
-from netanomaly.data.grid import Grid, median_step, place_on_grid
+from netanomaly.config import Config, DataConfig, Section, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
+from netanomaly.data.cells import CellFormat
+from netanomaly.data.channels import channel_history
+from netanomaly.data.grid import Grid, counter_reach, median_step, place_on_grid
 from netanomaly.data.ingest import InputFormat, Table
-from netanomaly.data.reader import TableFormat
 from netanomaly.data.schema import Metric
-from netanomaly.data.splits import check_files_disjoint, split_by_series, split_by_table, split_by_time
+from netanomaly.data.splits import choose_moments, choose_series, split_by_series, split_by_table, split_by_time
 from netanomaly.data.timestamps import TimeFormat
-from netanomaly.durations import parse_duration, span_rows
+from netanomaly.durations import format_duration, parse_duration, span_rows
 from netanomaly.errors import ConfigError
-from netanomaly.model.classifier import NetworkAnomalyClassifier
+from netanomaly.model.classifier import NetworkAnomalyClassifier, window_history
 from netanomaly.training.trainer import Recipe
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,27 +55,51 @@ def build_spans(config: Config) -> Spans:
 
 
 def check_interval(config: Config, table: Table) -> None:
-    """Raise a ConfigError that says what the data look like, if the config has no interval."""
+    """Compare the config's interval with the data: a ConfigError if it has none, a word if it looks wrong."""
+    step = median_step(table)
     if config.data.interval is None:
-        raise ConfigError(f"data.interval: this key is required; the usual step in these data is {median_step(table)}")
+        seen = format_duration(step) if step is not None else "unknown"
+        raise ConfigError(f"data.interval: this key is required; the usual step in these data is {seen}")
+    if step is not None and not 0.6 < step / parse_duration(config.data.interval) < 1.6:
+        seen = format_duration(step)
+        log.warning("data.interval is %s, but the usual step in these data is %s", config.data.interval, seen)
 
 
-def use_threads(config: Config) -> None:
-    """Compute with the config's number of CPU threads from now on, in the whole process."""
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
+def history_rows(config: Config) -> int:
+    """Earlier rows that a decision depends on: window, convolution, baselines, and a counter's last total."""
+    spans = build_spans(config)
+    counters = any(metric.kind == "counter" for metric in config.data.metrics)
+    return (
+        window_history(spans.window, config.model.stem)
+        + channel_history(config.channels.kinds, spans.baselines)
+        + (counter_reach(spans.max_gap) if counters else 0)
+    )
+
+
+@contextmanager
+def threads(config: Config) -> Iterator[None]:
+    """Compute with the config's number of CPU threads within the block; PyTorch counts them per process."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(config.threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def build_input_format(data: DataConfig) -> InputFormat:
     """How to read the files; the metrics have to be resolved (no patterns).
 
     Raises:
-        ConfigError: a column is to be a metric and something else.
+        ConfigError: a column is to be two things.
     """
-    others = {*data.timestamp.column, *data.series, data.label}
-    for metric in data.metrics:
-        if (metric.column or metric.name) in others:
-            raise ConfigError(f"data.metrics: '{metric.name}' is the column of time, series or label as well")
+    uses = [*data.timestamp.column, *data.series, *([data.label] if data.label else [])]
+    uses += [metric.column or metric.name for metric in data.metrics]
+    for column, count in Counter(uses).items():
+        if count > 1:
+            raise ConfigError(
+                f"data: the column '{column}' is used {count} times among time, series, label and metrics"
+            )
     return InputFormat(
         metrics=tuple(Metric(m.name, m.column or m.name, m.unit, m.kind) for m in data.metrics),
         time_columns=data.timestamp.column,
@@ -80,16 +111,13 @@ def build_input_format(data: DataConfig) -> InputFormat:
         ),
         series_columns=data.series,
         label=data.label,
-        cells=TableFormat(
-            (),
-            (),
-            separator=data.separator,
-            decimal=data.decimal,
-            encoding=data.encoding,
-            missing=data.missing,
-            skip_bad_lines=data.bad_lines == "skip",
-        ),
+        cells=build_cells(data),
     )
+
+
+def build_cells(data: DataConfig) -> CellFormat:
+    """How the cells of the files are written."""
+    return CellFormat(data.separator, data.decimal, data.encoding, data.missing, data.bad_lines == "skip")
 
 
 def resolve_metrics(config: Config, header: Sequence[str]) -> Config:
@@ -127,20 +155,35 @@ def build_grid(config: Config, table: Table) -> Grid:
     return place_on_grid(table, spans.interval_ns, spans.max_gap, config.data.duplicates)
 
 
-def build_row_parts(config: Config, table: Table, form: InputFormat) -> tuple[NDArray[np.int8], int | None]:
-    """The part of each row as the config splits them (rows,), and the purge if the config sets one."""
+def build_row_parts(config: Config, table: Table, form: InputFormat) -> tuple[Config, NDArray[np.int8], int | None]:
+    """The part of each row as the config splits them (rows,), and the purge if the config sets one.
+
+    The config comes back with shares resolved to names or moments: drawn again from other files, they would be
+    other parts.
+    """
     split = config.data.split
     match split:
         case SplitBySeries():
-            return split_by_series(table, split.train, split.validation, split.test, config.seed), None
+            chosen = choose_series(list(table.series_rows), split.train, split.validation, split.test, config.seed)
+            fixed = {"train": chosen[0], "validation": chosen[1], "test": chosen[2]}
+            return _with_split(config, split, fixed), split_by_series(table, chosen), None
         case SplitByTime():
-            return split_by_time(table, split.validation, split.test, form), split.purge
+            starts = choose_moments(table.times, split.validation, split.test, form)
+            moments = {key: _as_rfc3339(ns) for key, ns in zip(("validation", "test"), starts, strict=True)}
+            return _with_split(config, split, moments), split_by_time(table, *starts), split.purge
         case SplitByTable():
-            path = Path(config.data.root) / split.path
-            return split_by_table(table, path, form, form.cells), split.purge
+            return config, split_by_table(table, Path(config.data.root) / split.path, form), split.purge
         case SplitByFile():
-            check_files_disjoint(table)
-            return table.parts, None
+            return config, table.parts, None
+
+
+def _with_split(config: Config, split: Section, fixed: Mapping[str, object]) -> Config:
+    data = config.data.model_copy(update={"split": split.model_copy(update=fixed)})
+    return config.model_copy(update={"data": data})
+
+
+def _as_rfc3339(nanoseconds: int) -> str:
+    return f"{pd.Timestamp(nanoseconds).isoformat()}Z"
 
 
 def build_model(config: Config, channels: int, classes: int) -> NetworkAnomalyClassifier:
@@ -166,9 +209,15 @@ def build_recipe(config: Config) -> Recipe:
 
 
 def build_device(name: str) -> torch.device:
-    """The device to compute on. Raises ConfigError if CUDA is asked for and not there."""
+    """The device to compute on. Raises ConfigError if CUDA is asked for and not there.
+
+    On CUDA, convolutions are set to full float32 for the process: cuDNN's default, TF32, keeps three digits, and a
+    bundle would not give the same answer as on a CPU.
+    """
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device: cuda is asked for, but PyTorch sees no CUDA device; use cpu or auto")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda":
+        torch.backends.cudnn.conv.fp32_precision = "ieee"  # type: ignore[attr-defined]  # made at run time
     return torch.device(name)

@@ -47,7 +47,7 @@ def save_bundle(directory: Path, bundle: Bundle) -> None:
     """Write the bundle; each file appears whole, the manifest last."""
     (directory / MANIFEST).unlink(missing_ok=True)
     with atomic(directory / WEIGHTS) as temporary:
-        save_file({name: weight.detach().cpu().contiguous() for name, weight in bundle.weights.items()}, temporary)
+        save_file({name: weight.contiguous() for name, weight in bundle.weights.items()}, temporary)
     content = {
         "format": FORMAT,
         "classes": list(bundle.classes),
@@ -77,15 +77,29 @@ def load_bundle(directory: Path) -> Bundle:
     content = _read_json(directory / CONTENT)
     _check_format(content.get("format"), directory / CONTENT)
     try:
-        return Bundle(
+        bundle = Bundle(
             config=parse_config(content["config"], str(directory / CONTENT)),
             channels=Channels.from_state(content["channels"]),
             classes=tuple(str(name) for name in content["classes"]),
             weights=load_file(directory / WEIGHTS),
             facts=dict(content["facts"]),
         )
+        _check_whole(bundle)
+        return bundle
     except (KeyError, TypeError, ValueError, ConfigError, SafetensorError) as error:
         raise BundleError(f"{directory}: the bundle's content is not as expected: {error}") from error
+
+
+def _check_whole(bundle: Bundle) -> None:
+    """Raise a ValueError if the parts do not fit each other."""
+    if len(set(bundle.classes)) != len(bundle.classes) or not bundle.classes:
+        raise ValueError("class names are missing or repeated")
+    if bundle.config.data.interval is None:
+        raise ValueError("the config has no interval")
+    if len(bundle.channels.centre) != len(bundle.config.data.metrics):
+        raise ValueError(
+            f"{len(bundle.channels.centre)} channels' metrics, {len(bundle.config.data.metrics)} in the config"
+        )
 
 
 def _check_files(directory: Path, manifest: dict[str, Any]) -> None:

@@ -1,12 +1,13 @@
 """The command line: train, eval, predict. Parses and calls; everything else is in the library.
 
-Exit codes: 0 done, 1 training cannot go on, 2 bad config or arguments, 3 bad data, 4 bad bundle,
-130 interrupted.
+Exit codes: 0 done, 2 bad config or arguments (or a file that cannot be written), 3 bad data, 4 bad bundle,
+5 training cannot go on, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import os
 import sys
@@ -37,6 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:  # a full disk, a directory in the place of a file ...
+        if options.debug:
+            raise
+        print(f"netanomaly: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
+        return ConfigError.exit_code
     return 0
 
 
@@ -44,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="netanomaly",
         description="Names the state of a network at every moment from windows of its metrics.",
-        epilog="exit codes: 0 done, 1 training cannot go on, 2 bad config or arguments, 3 bad data, 4 bad bundle, "
+        epilog="exit codes: 0 done, 2 bad config or arguments, 3 bad data, 4 bad bundle, 5 training cannot go on, "
         "130 interrupted",
     )
     parser.add_argument("--version", action="version", version=f"netanomaly {__version__}")
@@ -52,18 +58,20 @@ def _parser() -> argparse.ArgumentParser:
 
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
-    common.add_argument("--data-root", metavar="DIR", help="where relative data paths start (data.root)")
     common.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (device)")
     common.add_argument("--quiet", action="store_true", help="say only what went wrong")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
-    train = commands.add_parser("train", parents=[common], help="learn from labelled rows, as a YAML file says")
+    rooted = argparse.ArgumentParser(add_help=False)
+    rooted.add_argument("--data-root", metavar="DIR", help="where relative paths of the config start (data.root)")
+
+    train = commands.add_parser("train", parents=[common, rooted], help="learn from labelled rows, as a YAML file says")
     train.add_argument("config", type=Path, help="YAML file; see configs/")
     train.add_argument("--run-dir", metavar="DIR", help="the directory to write (run_dir)")
     train.add_argument("--overwrite", action="store_true", help="replace a run that is there")
     train.set_defaults(command=_train)
 
-    evaluate = commands.add_parser("eval", parents=[common], help="score a trained bundle on labelled rows")
+    evaluate = commands.add_parser("eval", parents=[common, rooted], help="score a trained bundle on labelled rows")
     evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     evaluate.add_argument("files", nargs="*", help="labelled files; default: the test part of the bundle's data")
     evaluate.add_argument(
@@ -104,39 +112,54 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from netanomaly.build import use_threads
-    from netanomaly.evaluate import evaluate
+    from netanomaly.build import threads
     from netanomaly.evaluation.report import report_text
     from netanomaly.predictor import load
     from netanomaly.run import EVALUATION
+    from netanomaly.scoring import evaluate
 
     directory = _bundle_directory(options.bundle)
     predictor = load(directory, overrides=_overrides(options))
-    use_threads(predictor.config)
     out = options.out or (None if options.files else directory / EVALUATION)
-    report = evaluate(predictor, files=options.files, out=out)
+    _check_place(out)
+    with threads(predictor.config):
+        report = evaluate(predictor, files=options.files, out=out)
     print(report_text(report))
     if out is not None:
         print(f"\nevaluation: {out}")
 
 
 def _predict(options: argparse.Namespace) -> None:
-    from netanomaly.build import use_threads
+    from netanomaly.build import threads
     from netanomaly.files import atomic
     from netanomaly.predictor import load
 
     if options.out is not None and not str(options.out).endswith((".csv", ".csv.gz")):
         raise ConfigError(f"--out {options.out}: write a .csv or a .csv.gz")
+    _check_place(options.out)
     predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
-    use_threads(predictor.config)
-    labelled = predictor.predict_files(options.files)
+    with threads(predictor.config):
+        labelled = predictor.predict_files(options.files)
     if options.out is None:
-        labelled.to_csv(sys.stdout, index=False, float_format="%.7f")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="")  # the same bytes on every system
+        labelled.to_csv(sys.stdout, index=False, float_format="%.7f", lineterminator="\n")
         return
     compression: Literal["gzip"] | None = "gzip" if options.out.suffix == ".gz" else None
     with atomic(options.out) as temporary:
-        labelled.to_csv(temporary, index=False, float_format="%.7f", compression=compression)
+        labelled.to_csv(temporary, index=False, float_format="%.7f", lineterminator="\n", compression=compression)
     logging.getLogger(__name__).info("%d rows labelled: %s", len(labelled), options.out)
+
+
+def _check_place(out: Path | None) -> None:
+    """Raise a ConfigError if a file cannot be written there: better before the work than after it."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise ConfigError(f"--out {out}: is a directory; name a file in it")
+    parent = next(place for place in out.absolute().parents if place.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ConfigError(f"--out {out}: cannot write to {parent}")
 
 
 def _bundle_directory(path: Path) -> Path:

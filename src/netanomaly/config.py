@@ -89,6 +89,8 @@ class TimestampConfig(Section):
             raise ValueError(f"unit is for the formats epoch and elapsed, not for {self.format}")
         if not counted and self.format != "rfc3339" and "%" not in self.format:
             raise ValueError(f"unknown format '{self.format}'; use rfc3339, epoch, elapsed or a pattern like %Y-%m-%d")
+        if "%" in self.format and not (set("Yy") & set(self.format) and set("dj") & set(self.format)):
+            raise ValueError(f"the pattern '{self.format}' has no date; join the columns: column: [Date, Time]")
         return self
 
 
@@ -223,7 +225,7 @@ class Config(Section):
     training: TrainingConfig = TrainingConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    threads: int | None = Field(default=None, ge=1)  # CPU threads; default: PyTorch's choice
+    threads: int | None = Field(default=None, ge=1, le=1024)  # CPU threads; default: PyTorch's choice
     run_dir: str = "runs/default"  # the directory training writes and load() reads
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,3 +29,5 @@ class BundleError(NetanomalyError):
 
 class TrainingError(NetanomalyError):
     """Training cannot go on: the loss or a gradient is not a finite number."""
+
+    exit_code = 5

@@ -5,25 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+TEMPORARY = ".*.tmp"
+"""What temporary files are called; a killed process may leave one behind."""
 
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary path in the same directory that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(TEMPORARY.replace("*", f"{path.name[:100]}.{secrets.token_hex(4)}"))
+    temporary.touch(exist_ok=False)  # as the user's umask says
     try:
         yield temporary
         with temporary.open("rb+") as stream:
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes files for the owner alone
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

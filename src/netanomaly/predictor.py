@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -15,30 +15,19 @@ from numpy.typing import NDArray
 from netanomaly.build import build_device, build_grid, build_input_format, build_model, build_spans
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
-from netanomaly.data.batches import IGNORED, ChannelSegment
-from netanomaly.data.channels import Channels
+from netanomaly.data.batches import IGNORED, channel_segment
 from netanomaly.data.grid import Grid, Segment
-from netanomaly.data.ingest import NO_PART, Table, find_files, read_table, table_of_frames
+from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
 from netanomaly.errors import BundleError, ConfigError, DataError
 from netanomaly.training.engine import segment_logits
 
-NO_DATA = "no_data"
-"""The label of a row in which nothing was measured."""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What the model says of each row of a table.
-
-    Attributes:
-        labels: a class name, or `no_data`. (rows,)
-        confidence: probability of the label, 0 for `no_data`. (rows,)
-        probabilities: (rows, classes); zeros for `no_data`.
-    """
-
-    labels: NDArray[np.object_]
-    confidence: NDArray[np.float64]
-    probabilities: NDArray[np.float64]
+CHANGEABLE = (
+    *(f"data.{key}" for key in ("root", "files", "separator", "decimal", "encoding", "missing", "bad_lines")),
+    *(f"data.{key}" for key in ("timestamp", "series", "metrics", "label", "incidents", "duplicates")),
+    "device",
+    "threads",
+)
+"""Keys that may differ from training when a bundle is used: how rows are written and where it computes."""
 
 
 class Predictor:
@@ -56,10 +45,11 @@ class Predictor:
         self.facts = bundle.facts
         self.device = device
         self._channels = bundle.channels
-        self._model = build_model(bundle.config, bundle.channels.count, len(bundle.classes))
         try:
+            with torch.random.fork_rng(devices=[]):  # fresh weights are drawn first: leave the caller's draws alone
+                self._model = build_model(bundle.config, bundle.channels.count, len(bundle.classes))
             self._model.load_state_dict(bundle.weights)
-        except RuntimeError as error:
+        except (RuntimeError, ValueError) as error:
             raise BundleError(f"the weights do not fit the bundle's config: {' '.join(str(error).split())}") from error
         self._model.to(device).eval()
 
@@ -71,7 +61,7 @@ class Predictor:
 
         Returns:
             One row per input row, same order and index: series, timestamp, label, confidence, and p_<class> for
-            every class.
+            every class. A row in which nothing was measured is `no_data`, with zeros.
 
         Raises:
             DataError: the frame breaks the format, or no series has as many rows as one window.
@@ -87,41 +77,53 @@ class Predictor:
         paths = find_files([str(file) for file in files], ".")
         return self._predict(read_table(dict.fromkeys(paths, NO_PART), form))
 
-    def score(self, table: Table) -> Scores:
-        """What the model says of each row of a table of validated rows."""
-        grid = self.grid(table)
-        self._check_length(table, grid)
-        probabilities = grid.to_rows(self.probabilities(grid.segments))
-        known = grid.to_rows([segment.valid for segment in grid.segments])  # type: ignore[misc]
-        best = probabilities.argmax(axis=1)
-        labels = np.where(known, np.array(self.classes, dtype=object)[best], NO_DATA)
-        return Scores(labels, probabilities.max(axis=1), probabilities)
-
     def grid(self, table: Table) -> Grid:
-        """The table on the bundle's grid."""
-        return build_grid(self.config, table)
-
-    def probabilities(self, segments: Sequence[Segment]) -> list[NDArray[np.float64]]:
-        """Class probabilities of every step, (T, K) per segment; zeros where nothing was measured."""
-        inputs = [channel_segment(segment, self._channels) for segment in segments]
-        logits = segment_logits(self._model, inputs, self._model.history_rows, self.device)
-        return [_softmax(rows) * part.valid[:, None] for rows, part in zip(logits, inputs, strict=True)]
-
-    def _predict(self, table: Table) -> pd.DataFrame:
-        scores = self.score(table)
-        result = pd.DataFrame({"series": table.series, "timestamp": table.time_texts})
-        result["label"] = scores.labels
-        result["confidence"] = scores.confidence
-        columns = [f"p_{name}" for name in self.classes]
-        return pd.concat([result, pd.DataFrame(scores.probabilities, columns=columns)], axis=1)
-
-    def _check_length(self, table: Table, grid: Grid) -> None:
+        """The table on the bundle's grid. Raises DataError if no stretch has as many rows as one window."""
+        grid = build_grid(self.config, table)
         window, longest = build_spans(self.config).window, max(len(segment) for segment in grid.segments)
         if longest < window:
             raise DataError(
-                f"{table.sources[0].name}: the longest stretch without a gap has {longest} rows, one window needs "
+                f"{table.origins[0].name}: the longest stretch without a gap has {longest} rows, one window needs "
                 f"{window}; give more rows of the same series before the ones that matter"
             )
+        return grid
+
+    def probabilities(
+        self, segments: Sequence[Segment], wanted: Sequence[NDArray[np.bool_]] | None = None
+    ) -> list[NDArray[np.float64]]:
+        """Class probabilities of the wanted steps (default: all), (T, K) per segment.
+
+        Zeros where nothing was measured, and where it was not asked for.
+        """
+        masks = wanted if wanted is not None else [np.ones(len(segment), dtype=bool) for segment in segments]
+        asked = [index for index, mask in enumerate(masks) if mask.any()]
+        inputs = [
+            channel_segment(segments[index], self._channels, np.where(masks[index], 0, IGNORED)) for index in asked
+        ]
+        logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
+        result = [np.zeros((len(segment), len(self.classes))) for segment in segments]
+        for index, rows, given in zip(asked, logits, inputs, strict=True):
+            result[index] = _softmax(rows) * (given.targets != IGNORED)[:, None]
+        return result
+
+    def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
+        """The label of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
+        best = np.array(self.classes, dtype=object)[probabilities.argmax(axis=1)]
+        return np.where(probabilities.any(axis=1), best, NO_DATA)
+
+    def _predict(self, table: Table) -> pd.DataFrame:
+        grid = self.grid(table)
+        probabilities = grid.to_rows(self.probabilities(grid.segments))
+        known = pd.DataFrame(
+            {
+                "series": table.series,
+                "timestamp": table.time_texts,
+                "label": self.name(probabilities),
+                "confidence": probabilities.max(axis=1),
+            }
+        )
+        columns = [f"p_{name}" for name in self.classes]
+        return pd.concat([known, pd.DataFrame(probabilities, columns=columns)], axis=1)
 
 
 def load(directory: str | PathLike[str], device: str | None = None, overrides: Iterable[str] = ()) -> Predictor:
@@ -130,38 +132,29 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
     Args:
         directory: of a training run.
         device: `cpu`, `cuda` or `auto`; default: as in the config. A bundle does not know where it was trained.
-        overrides: `data.key=value` changes to how files are read (separator, columns, units ...).
+        overrides: `data.key=value` changes to how rows are written (separator, columns, units ...); `CHANGEABLE`
+            lists the keys.
 
     Raises:
         BundleError: there is no bundle, or it is damaged.
-        ConfigError: an override changes more than how files are read.
+        ConfigError: an override changes what the weights depend on, or the device is not there.
     """
     bundle = load_bundle(Path(directory))
     config = _adapted(bundle.config, overrides)
-    bundle = Bundle(config, bundle.channels, bundle.classes, bundle.weights, bundle.facts)
-    return Predictor(bundle, build_device(device or config.device))
-
-
-def channel_segment(segment: Segment, channels: Channels, targets: NDArray[np.int64] | None = None) -> ChannelSegment:
-    """A segment as the model takes it; without `targets` there is nothing to learn from it."""
-    if targets is None:
-        targets = np.full(len(segment), IGNORED, dtype=np.int64)
-    return ChannelSegment(channels(segment.values), segment.valid, targets)
+    return Predictor(replace(bundle, config=config), build_device(device or config.device))
 
 
 def _adapted(config: Config, overrides: Iterable[str]) -> Config:
-    """The bundle's config with other ways to read files; what the weights depend on has to stay."""
-    changed = load_config(config, overrides)
-    for path in ("channels", "model", "data.interval"):
-        before, after = config, changed
-        for key in path.split("."):
-            before, after = getattr(before, key), getattr(after, key)
-        if before != after:
-            raise ConfigError(f"--set {path}: a trained bundle depends on it; train again to change it")
-    if [m.name for m in config.data.metrics] != [m.name for m in changed.data.metrics]:
-        raise ConfigError(
-            "--set data.metrics: the bundle's metrics have to stay, in name and order; columns may change"
-        )
+    """The bundle's config with other ways to read rows; what the weights depend on has to stay."""
+    given = list(overrides)
+    for override in given:
+        key = override.partition("=")[0]
+        if not any(key == allowed or key.startswith(f"{allowed}.") for allowed in CHANGEABLE):
+            raise ConfigError(f"--set {key}: a trained bundle keeps it; these can change: {', '.join(CHANGEABLE)}")
+    changed = load_config(config, given)
+    before, after = ([(m.name, m.kind) for m in c.data.metrics] for c in (config, changed))
+    if before != after:
+        raise ConfigError("--set data.metrics: names, kinds and order have to stay; columns and units may change")
     return changed
 
 

@@ -12,20 +12,22 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.build import (
+    build_cells,
     build_grid,
     build_input_format,
     build_row_parts,
     build_spans,
     check_interval,
+    history_rows,
     resolve_metrics,
 )
 from netanomaly.config import Config, SplitByFile
-from netanomaly.data.channels import channel_history
 from netanomaly.data.grid import Grid
 from netanomaly.data.incidents import label_rows
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Table, find_files, read_table, table_of_frames
-from netanomaly.data.reader import read_header
-from netanomaly.data.splits import PART_NAMES, TEST, TRAIN, VALIDATION, Split, purge, split_report
+from netanomaly.data.purge import Split, purge, split_report
+from netanomaly.data.reader import column_names
+from netanomaly.data.splits import PART_NAMES, TEST, TRAIN, VALIDATION, check_files_disjoint
 from netanomaly.errors import ConfigError, DataError
 from netanomaly.files import sha256
 
@@ -58,14 +60,6 @@ class Prepared:
         return [(parts == part) & (segment.labels != UNLABELLED) for segment, parts in pairs]
 
 
-def history_rows(config: Config) -> int:
-    """Earlier rows that a decision depends on: window, convolution and baselines (and a counter's last value)."""
-    spans = build_spans(config)
-    counters = any(metric.kind == "counter" for metric in config.data.metrics)
-    channels = channel_history(config.channels.kinds, spans.baselines)
-    return spans.window - 1 + config.model.stem - 1 + channels + (1 if counters else 0)
-
-
 def prepare(config: Config, frames: Frames | None = None) -> Prepared:
     """Read, label, place on the grid and split.
 
@@ -77,15 +71,16 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
     config, form, table, fingerprint = _read(config, frames)
     check_interval(config, table)
     grid = build_grid(config, table)
+    if isinstance(frames, Mapping) or isinstance(config.data.split, SplitByFile):
+        check_files_disjoint(table)
     if isinstance(frames, Mapping):
         row_parts, given_purge = table.parts, None
     else:
-        row_parts, given_purge = build_row_parts(config, table, form)
+        config, row_parts, given_purge = build_row_parts(config, table, form)
     history = history_rows(config)
     split = purge(grid, row_parts, history if given_purge is None else given_purge)
-    prepared = Prepared(
-        config, table, grid, split, history, split_report(grid, split, history), {**fingerprint, "rows": len(table)}
-    )
+    report = split_report(grid, split, history)
+    prepared = Prepared(config, table, grid, split, history, report, {**fingerprint, "rows": len(table)})
     _check_enough(prepared, build_spans(config).window)
     return prepared
 
@@ -97,7 +92,7 @@ def read_labelled(config: Config, files: Sequence[str]) -> Table:
     """
     form = build_input_format(config.data)
     table = read_table(dict.fromkeys(find_files(files, "."), NO_PART), form)
-    return _with_incidents(config, table, form)
+    return _with_incidents(config, table, form, all_series=False)
 
 
 def _read(config: Config, frames: Frames | None) -> tuple[Config, InputFormat, Table, dict[str, Any]]:
@@ -111,20 +106,12 @@ def _read(config: Config, frames: Frames | None) -> tuple[Config, InputFormat, T
     if first is None:
         raise ConfigError("data.files: no files named")
     if any(set(metric.name) & set("*?") for metric in config.data.metrics):
-        config = resolve_metrics(config, _header(first, config))
+        config = resolve_metrics(config, column_names(first, build_cells(config.data)))
     else:
         config = resolve_metrics(config, [metric.name for metric in config.data.metrics])
     form = build_input_format(config.data)
     table = _with_incidents(config, read_table(files, form), form)
     return config, form, table, {"files": [{"path": str(path), "sha256": sha256(path)} for path in files]}
-
-
-def _header(path: Path, config: Config) -> list[str]:
-    if path.suffix == ".parquet":
-        from pyarrow.parquet import read_schema
-
-        return [str(name) for name in read_schema(path).names]
-    return read_header(path, config.data.separator, config.data.encoding)
 
 
 def _files_by_part(config: Config) -> dict[Path, int]:
@@ -151,10 +138,11 @@ def _frames_by_part(config: Config, frames: Frames) -> list[tuple[pd.DataFrame, 
     return [(frame, PART_NAMES.index(part), part) for part, frame in frames.items()]
 
 
-def _with_incidents(config: Config, table: Table, form: InputFormat) -> Table:
+def _with_incidents(config: Config, table: Table, form: InputFormat, *, all_series: bool = True) -> Table:
     if config.data.incidents is None:
         return table
-    return label_rows(table, Path(config.data.root) / config.data.incidents, form, config.data.normal)
+    path = Path(config.data.root) / config.data.incidents
+    return label_rows(table, path, form, config.data.normal, all_series=all_series)
 
 
 def _check_enough(prepared: Prepared, window: int) -> None:
@@ -162,13 +150,17 @@ def _check_enough(prepared: Prepared, window: int) -> None:
     report, longest = prepared.report, max(len(segment) for segment in prepared.grid.segments)
     if longest < window:
         raise DataError(
-            f"{prepared.table.sources[0].name}: the longest stretch without a gap over data.max_gap has {longest} "
+            f"{prepared.table.origins[0].name}: the longest stretch without a gap over data.max_gap has {longest} "
             f"rows, one window (model.window) needs {window}"
         )
-    for part in ("train", "validation"):
-        if not report[part]["rows"]:
+    for part in (TRAIN, VALIDATION):
+        name = PART_NAMES[part]
+        if not report[name]["rows"]:
             taken = f" ({report['purged_rows']} rows were purged at boundaries)" if report["purged_rows"] else ""
-            raise DataError(f"data.split: no labelled rows for {part}{taken}; see data.split in the config")
+            raise DataError(f"data.split: no labelled rows for {name}{taken}; see data.split in the config")
+        pairs = zip(prepared.grid.segments, prepared.labelled(part), strict=True)
+        if not any((mask & segment.valid).any() for segment, mask in pairs):
+            raise DataError(f"data: nothing was measured in any labelled row for {name}; every metric is missing there")
     classes = list(report["train"]["classes"])
     if len(classes) < 2:
         raise DataError(f"data: the training rows hold one class only ('{classes[0]}'); a classifier needs two or more")

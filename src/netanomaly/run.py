@@ -17,26 +17,27 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly import __version__
-from netanomaly.build import build_device, build_model, build_recipe, build_spans, use_threads
+from netanomaly.build import build_device, build_model, build_recipe, build_spans, threads
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
-from netanomaly.data.batches import IGNORED, ChannelSegment
+from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.channels import Channels
+from netanomaly.data.ingest import NO_DATA
 from netanomaly.data.splits import TRAIN, VALIDATION
-from netanomaly.errors import ConfigError, DataError
-from netanomaly.evaluate import evaluate
+from netanomaly.errors import ConfigError
 from netanomaly.evaluation.metrics import macro_f1
-from netanomaly.files import write_json, write_text
+from netanomaly.files import TEMPORARY, write_json, write_text
 from netanomaly.model.classifier import NetworkAnomalyClassifier
-from netanomaly.predictor import NO_DATA, Predictor, channel_segment
+from netanomaly.predictor import Predictor
 from netanomaly.prepare import Frames, Prepared, prepare
+from netanomaly.scoring import evaluate
 from netanomaly.training.engine import segment_logits
 from netanomaly.training.trainer import Outcome, fit
 
 log = logging.getLogger(__name__)
 
-EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "README.md"
-_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION)
+EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "RUN.md"
+_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, RESOLVED, EXPLANATION, SPLIT)
 
 
 def train(
@@ -57,36 +58,36 @@ def train(
     Raises:
         ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
         DataError: the data are wrong.
-        TrainingError: the loss stopped being a finite number.
-        KeyboardInterrupt: after saving the best epoch so far, if there is one.
+        TrainingError: the loss is not a finite number any more.
+        KeyboardInterrupt: Ctrl-C. Both after saving the best epoch so far, if there is one.
     """
     checked = load_config(Path(config) if isinstance(config, PathLike) else config, overrides)
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
     _refuse_to_replace(directory, overwrite)
     prepared = prepare(checked, frames)
-    use_threads(checked)
+    _tell_split(prepared.report)
     _clear(directory)
     write_text(directory / RESOLVED, prepared.config.to_yaml())
     write_json(directory / SPLIT, prepared.report)
-    _tell_split(prepared.report)
 
-    bundle, outcome = _fit(prepared, device, directory / LOG)
-    save_bundle(directory, bundle)
-    write_text(directory / EXPLANATION, _explanation(bundle, outcome))
-    predictor = Predictor(bundle, device)
-    log.info(
-        "best epoch %d of %d: validation macro-F1 %.3f, %.0f s",
-        outcome.best_epoch,
-        outcome.epochs,
-        outcome.best_validation_macro_f1,
-        outcome.seconds,
-    )
-    if outcome.interrupted:
-        log.warning("interrupted: the best epoch so far is saved in %s", directory)
-        raise KeyboardInterrupt
-    if prepared.report["test"]["rows"]:
-        evaluate(predictor, prepared, out=directory / EVALUATION)
+    with threads(checked):
+        bundle, outcome = _fit(prepared, device, directory / LOG)
+        save_bundle(directory, bundle)
+        write_text(directory / EXPLANATION, _explanation(bundle, outcome))
+        log.info(
+            "best epoch %d of %d: validation macro-F1 %.3f, %.0f s",
+            outcome.best_epoch,
+            outcome.epochs,
+            outcome.best_validation_macro_f1,
+            outcome.seconds,
+        )
+        if outcome.stopped_by is not None:
+            log.warning("stopped early; the best epoch so far is saved in %s", directory)
+            raise outcome.stopped_by
+        predictor = Predictor(bundle, device)
+        if prepared.report["test"]["rows"]:
+            evaluate(predictor, prepared, out=directory / EVALUATION)
     return predictor
 
 
@@ -112,7 +113,8 @@ def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bund
             log_path=log_path,
         )
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    return Bundle(config, channels, classes, model.state_dict(), _facts(prepared, outcome, parameters)), outcome
+    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
+    return Bundle(config, channels, classes, weights, _facts(prepared, outcome, parameters)), outcome
 
 
 def _fit_channels(prepared: Prepared) -> Channels:
@@ -139,7 +141,7 @@ def _validation_score(
     names = np.array(classes, dtype=object)
 
     def score() -> float:
-        logits = segment_logits(model, [segment for segment, _ in validation], model.history_rows, device)
+        logits = segment_logits(model, [segment for segment, _ in validation], len(classes), model.history_rows, device)
         predicted = [
             np.where(segment.valid[mask], names[rows[mask].argmax(axis=1)], NO_DATA)
             for rows, (segment, mask) in zip(logits, validation, strict=True)
@@ -175,10 +177,8 @@ def _facts(prepared: Prepared, outcome: Outcome, parameters: int) -> dict[str, A
 
 def _classes(prepared: Prepared) -> tuple[str, ...]:
     """Class names in a fixed order: the normal state, then the alphabet."""
-    names = sorted(prepared.report["train"]["classes"], key=lambda name: (name != prepared.config.data.normal, name))
-    if NO_DATA in names:
-        raise DataError(f"data: the label '{NO_DATA}' is reserved for rows without any measurement; rename it")
-    return tuple(names)
+    normal = prepared.config.data.normal
+    return tuple(sorted(prepared.report["train"]["classes"], key=lambda name: (name != normal, name)))
 
 
 def _channel_segments(
@@ -196,8 +196,14 @@ def _channel_segments(
 
 
 def _refuse_to_replace(directory: Path, overwrite: bool) -> None:
-    if not overwrite and any((directory / name).exists() for name in _FILES):
+    """Raise a ConfigError if training would replace a bundle unasked, or files that are not of a run."""
+    if (directory / MANIFEST).exists() and not overwrite:
         raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
+    present = [name for name in _FILES if (directory / name).exists()]
+    if present and not (directory / SPLIT).exists():
+        raise ConfigError(
+            f"run_dir: {directory / present[0]} is not of a run and would be replaced; name another run_dir"
+        )
 
 
 def _clear(directory: Path) -> None:
@@ -206,6 +212,8 @@ def _clear(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name in _FILES:
             (directory / name).unlink(missing_ok=True)
+        for leftover in directory.glob(TEMPORARY):
+            leftover.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"run_dir: cannot write to {directory}: {error.strerror or error}") from error
 

@@ -56,17 +56,19 @@ def parse_yaml(text: str, name: str) -> Any:
     Raises:
         ConfigError: the text is not YAML, or gives a key twice; names `name`, line and column.
     """
-    loader = _Loader(text)
+    loader = None
     try:
+        loader = _Loader(text)
         return loader.get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError(f"{name}{where}: {error.problem or 'not valid YAML'}") from error
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ConfigError(f"{name}: not valid YAML: {' '.join(str(error).split())}") from error
     finally:
-        loader.dispose()
+        if loader is not None:
+            loader.dispose()
 
 
 def read_yaml(path: Path) -> Any:

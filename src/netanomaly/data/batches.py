@@ -10,6 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from netanomaly.data.channels import Channels
+from netanomaly.data.grid import Segment
+
 IGNORED = -1
 """Target of a step that has no label to learn or score: unlabelled, of another part, or without any data."""
 
@@ -21,7 +24,7 @@ class ChannelSegment:
     Attributes:
         channels: (T, C) float32.
         valid: steps at which anything was measured. (T,)
-        targets: class of each step, or `IGNORED`. (T,)
+        targets: class of each step, or `IGNORED`, as every step without data is. (T,)
     """
 
     channels: NDArray[np.float32]
@@ -46,20 +49,28 @@ class Batch:
     pieces: tuple[tuple[int, int], ...]
 
 
+def channel_segment(segment: Segment, channels: Channels, targets: NDArray[np.int64] | None = None) -> ChannelSegment:
+    """A segment as the model takes it. Without `targets` every step is asked about, class 0 standing for any."""
+    if targets is None:
+        targets = np.zeros(len(segment), dtype=np.int64)
+    valid = segment.valid
+    return ChannelSegment(channels(segment.values), valid, np.where(valid, targets, IGNORED))
+
+
 def stretches(
     segments: Sequence[ChannelSegment], length: int, rng: np.random.Generator | None = None
 ) -> list[tuple[int, int]]:
-    """(segment, first step) of stretches that cover every step with a target once.
+    """(segment, first step) of stretches of `length` steps that cover every step with a target once.
 
     With `rng` the cuts fall elsewhere each time and the order is random: for training. Stretches without any
-    target are left out then; without `rng` all steps are covered, in order.
+    target are left out.
     """
     pieces = []
     for index, segment in enumerate(segments):
         start = 0 if rng is None else -int(rng.integers(length))
-        for first in range(start, len(segment.valid), length):
-            wanted = rng is None or (segment.targets[max(first, 0) : first + length] != IGNORED).any()
-            if wanted:
+        asked = segment.targets != IGNORED
+        for first in range(start, len(asked), length):
+            if asked[max(first, 0) : first + length].any():
                 pieces.append((index, first))
     if rng is not None:
         rng.shuffle(pieces)

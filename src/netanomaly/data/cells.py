@@ -1,9 +1,11 @@
-"""Cells of a table that must be numbers: strict conversion, with an error that helps."""
+"""Cells and columns of a table: what is wanted, how it is written, and strict conversion to numbers."""
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,17 +19,72 @@ Where = Callable[[int], str]
 """Names the place of a row in its source: `links.csv: line 12`."""
 
 
-def to_numbers(
-    texts: pd.Series, missing: Sequence[str], decimal: str, percent: bool, column: str, where: Where
-) -> NDArray[np.float64]:
-    """Floats of a column of text, NaN where a cell is one of `missing`; shape (rows,).
+@dataclass(frozen=True)
+class CellFormat:
+    """How the cells of a text file are written."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] = ("", "NaN", "nan")
+    skip_bad_lines: bool = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns to take.
+
+    Attributes:
+        text: kept as text (time, series, label).
+        numbers: metric columns, made floats; NaN where missing.
+        percent: those of `numbers` whose cells may end in a percent sign.
+    """
+
+    text: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    percent: frozenset[str] = frozenset()
+
+    def all(self) -> tuple[str, ...]:
+        """Every column."""
+        return (*self.text, *self.numbers)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The wanted columns of one file or frame.
+
+    Attributes:
+        name: the path, or what a frame is called.
+        frame: text columns as given, number columns as float64; one row per input row.
+        where: the place of a row, looked up when an error needs it.
+        skipped: bad lines left out on request.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    where: Where
+    skipped: int = 0
+
+
+def check_columns(header: Collection[str], columns: Columns, name: str, hint: str | None) -> None:
+    """Raise a DataError unless every wanted column is in the header."""
+    for column in columns.all():
+        if column not in header:
+            close = difflib.get_close_matches(column, header, n=1)
+            seen = ", ".join(list(header)[:12]) + (", ..." if len(header) > 12 else "")
+            advice = f"did you mean '{close[0]}'?" if close else "check data.metrics, data.timestamp and data.series"
+            raise DataError(f"{name}: no column '{column}'; found {seen}; {hint or advice}")
+
+
+def to_numbers(texts: pd.Series, cells: CellFormat, percent: bool, column: str, where: Where) -> NDArray[np.float64]:
+    """Floats of a column of text, NaN where a cell is one of `cells.missing`; shape (rows,).
 
     Raises:
         DataError: a cell is neither a finite number nor a missing marker; names the first one.
     """
-    stripped = texts.fillna("").astype(str).str.strip()
-    is_missing = stripped.isin([marker.strip() for marker in missing]).to_numpy(dtype=bool)
-    bare = _with_point(stripped, decimal, percent)
+    stripped = as_text(texts)
+    is_missing = stripped.isin([marker.strip() for marker in cells.missing]).to_numpy(dtype=bool)
+    bare = _with_point(stripped, cells.decimal, percent)
     is_number = bare.str.fullmatch(_NUMBER).to_numpy(dtype=bool)
     values = np.full(len(bare), np.nan)
     taken = is_number & ~is_missing
@@ -35,8 +92,13 @@ def to_numbers(
     bad = np.flatnonzero(~is_missing & ~(is_number & np.isfinite(values)))
     if len(bad):
         row = int(bad[0])
-        raise DataError(f"{where(row)}, column '{column}': {_explain(str(stripped.iloc[row]), decimal, percent)}")
+        raise DataError(f"{where(row)}, column '{column}': {_explain(str(stripped.iloc[row]), cells.decimal, percent)}")
     return values
+
+
+def as_text(cells: pd.Series) -> pd.Series:
+    """Cells of any type as text without spaces around it, empty where there is none."""
+    return cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
 
 
 def _with_point(stripped: pd.Series, decimal: str, percent: bool) -> pd.Series:

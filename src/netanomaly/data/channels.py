@@ -7,7 +7,7 @@ chunk, and alone with its history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ from netanomaly.data.rolling import rolling_median, rolling_std
 
 CHANNEL_KINDS = ("deviation", "log_ratio", "spread", "change", "missing", "level")
 _NEEDS_BASELINE = ("deviation", "log_ratio", "spread")
+_FURTHEST = 1000.0  # squashed channels end here; asinh of the largest float is 710
 
 
 @dataclass(frozen=True)
@@ -63,28 +64,27 @@ class Channels:
             segments: metrics of each segment, (T, M) each.
             training: which rows are training rows, (T,) each.
         """
-        rows = np.concatenate([values[mask] for values, mask in zip(segments, training, strict=True)])
-        unscaled = cls(
-            kinds=tuple(kind for kind in CHANNEL_KINDS if kind in kinds),
-            baselines=tuple(baselines),
-            centre=np.array([_quantiles(column, [0.5])[0] for column in rows.T]),
-            floor=np.array([_floor(column) for column in rows.T]),
-            offset=np.zeros(0),
-            scale=np.zeros(0),
-        )
-        raw = np.concatenate([unscaled._raw(v)[mask] for v, mask in zip(segments, training, strict=True) if mask.any()])
-        flags = np.repeat([kind == "missing" for kind, _ in unscaled._layout()], len(unscaled.floor))
-        pairs = [(0.0, 1.0) if flag else _robust_scale(column) for column, flag in zip(raw.T, flags, strict=True)]
-        offset, scale = np.array(pairs).T
-        return cls(unscaled.kinds, unscaled.baselines, unscaled.centre, unscaled.floor, offset, scale)
+        ordered = tuple(kind for kind in CHANNEL_KINDS if kind in kinds)
+        metrics = segments[0].shape[1]
+        columns = []
+        with np.errstate(over="ignore", invalid="ignore"):
+            for metric in range(metrics):  # one at a time: all channels of a long history would not fit in memory
+                pieces = [values[:, metric : metric + 1] for values in segments]
+                columns.append(_fit_metric(pieces, training, ordered, tuple(baselines)))
+        centre, floor, offsets, scales = (np.array(values) for values in zip(*columns, strict=True))
+        return cls(ordered, tuple(baselines), centre, floor, offsets.T.ravel(), scales.T.ravel())
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Channels of one segment: metrics (T, M) to channels (T, C), finite everywhere."""
-        raw = self._raw(values)
-        squashed = np.arcsinh((raw - self.offset) / self.scale)
-        flags = np.repeat([kind == "missing" for kind, _ in self._layout()], values.shape[1])
-        squashed[:, flags] = raw[:, flags]
-        return np.nan_to_num(squashed).astype(np.float32)
+        result = np.empty((len(values), self.count), dtype=np.float32)
+        width = values.shape[1]
+        groups = _raw_channels(values, self.kinds, self.baselines, self.centre, self.floor)
+        with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float; what comes of them is cut
+            for group, (kind, raw) in enumerate(groups):
+                columns = slice(group * width, (group + 1) * width)
+                scaled = raw if kind == "missing" else np.arcsinh((raw - self.offset[columns]) / self.scale[columns])
+                result[:, columns] = np.nan_to_num(scaled, nan=0.0, posinf=_FURTHEST, neginf=-_FURTHEST)
+        return result
 
     @property
     def history_rows(self) -> int:
@@ -109,39 +109,65 @@ class Channels:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Channels from what `state` gave."""
-        return cls(
-            kinds=tuple(state["kinds"]),
-            baselines=tuple(state["baselines"]),
-            **{key: np.array(state[key], dtype=np.float64) for key in ("centre", "floor", "offset", "scale")},
-        )
+        """Channels from what `state` gave. Raises ValueError, KeyError or TypeError for anything else."""
+        kinds, baselines = tuple(state["kinds"]), tuple(state["baselines"])
+        arrays = {key: np.array(state[key], dtype=np.float64) for key in ("centre", "floor", "offset", "scale")}
+        if not set(kinds) <= set(CHANNEL_KINDS) or any(type(length) is not int or length < 1 for length in baselines):
+            raise ValueError(f"unknown channels: kinds {kinds}, baselines {baselines}")
+        groups = sum(len(baselines) if kind in _NEEDS_BASELINE else 1 for kind in kinds)
+        metrics = arrays["centre"].size
+        wanted = {"centre": metrics, "floor": metrics, "offset": groups * metrics, "scale": groups * metrics}
+        if any(array.shape != (wanted[key],) or not np.isfinite(array).all() for key, array in arrays.items()):
+            raise ValueError("the channels' numbers do not fit their kinds and metrics")
+        return cls(kinds, baselines, **arrays)
 
-    def _layout(self) -> list[tuple[str, int]]:
-        """(kind, baseline rows or 0) of each group of M channels, in output order."""
-        return [
-            (kind, length) for kind in self.kinds for length in (self.baselines if kind in _NEEDS_BASELINE else (0,))
-        ]
 
-    def _raw(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Channels before scaling, (T, M) to (T, C); NaN where they cannot be computed."""
-        medians = {n: rolling_median(values, n) for kind, n in self._layout() if n}
-        spreads = {n: rolling_std(values - self.centre, n) for kind, n in self._layout() if kind == "spread"}
-        groups: list[NDArray[np.float64]] = []
-        for kind, length in self._layout():
-            if kind == "deviation":
-                groups.append(values - medians[length])
-            elif kind == "log_ratio":
-                above = np.maximum(values, 0) + self.floor
-                groups.append(np.log(above / (np.maximum(medians[length], 0) + self.floor)))
-            elif kind == "spread":
-                groups.append((values - medians[length]) / (spreads[length] + self.floor / 2))
-            elif kind == "change":
-                groups.append(np.diff(values, axis=0, prepend=np.nan))
-            elif kind == "missing":
-                groups.append(np.isnan(values).astype(np.float64))
-            else:
-                groups.append(values)
-        return np.concatenate(groups, axis=1)
+def _raw_channels(
+    values: NDArray[np.float64],
+    kinds: Sequence[str],
+    baselines: Sequence[int],
+    centre: NDArray[np.float64],
+    floor: NDArray[np.float64],
+) -> Iterator[tuple[str, NDArray[np.float64]]]:
+    """(kind, channel of every metric (T, M)) before scaling, in output order; NaN where it cannot be computed."""
+    baseline = {length: rolling_median(values, length) for length in baselines if set(kinds) & set(_NEEDS_BASELINE)}
+    for kind in kinds:
+        if kind == "change":
+            yield kind, np.diff(values, axis=0, prepend=np.nan)
+        elif kind == "missing":
+            yield kind, np.isnan(values).astype(np.float64)
+        elif kind == "level":
+            yield kind, values
+        else:
+            for length, middle in baseline.items():
+                if kind == "deviation":
+                    yield kind, values - middle
+                elif kind == "log_ratio":
+                    yield kind, np.log((np.maximum(values, 0) + floor) / (np.maximum(middle, 0) + floor))
+                else:
+                    yield kind, (values - middle) / (rolling_std(values - centre, length) + floor / 2)
+
+
+def _fit_metric(
+    segments: Sequence[NDArray[np.float64]],
+    training: Sequence[NDArray[np.bool_]],
+    kinds: Sequence[str],
+    baselines: Sequence[int],
+) -> tuple[float, float, list[float], list[float]]:
+    """Centre and floor of one metric, offset and scale of each of its channels; segments of (T, 1)."""
+    rows = np.concatenate([values[mask, 0] for values, mask in zip(segments, training, strict=True)])
+    centre, floor = np.array([_median(rows)]), np.array([_floor(rows)])
+    raw = [
+        [channel[mask, 0] for _, channel in _raw_channels(values, kinds, baselines, centre, floor)]
+        for values, mask in zip(segments, training, strict=True)
+        if mask.any()
+    ]
+    names = [kind for kind, _ in _raw_channels(rows[:1, None], kinds, baselines, centre, floor)]
+    scaling = [
+        (0.0, 1.0) if kind == "missing" else _robust_scale(np.concatenate(channel))
+        for kind, channel in zip(names, zip(*raw, strict=True), strict=True)
+    ]
+    return float(centre[0]), float(floor[0]), [offset for offset, _ in scaling], [scale for _, scale in scaling]
 
 
 def channel_history(kinds: Sequence[str], baselines: Sequence[int]) -> int:
@@ -150,9 +176,9 @@ def channel_history(kinds: Sequence[str], baselines: Sequence[int]) -> int:
     return max(longest - 1, 1 if "change" in kinds else 0)
 
 
-def _quantiles(column: NDArray[np.float64], shares: Sequence[float]) -> NDArray[np.float64]:
+def _median(column: NDArray[np.float64]) -> float:
     known = column[~np.isnan(column)]
-    return np.quantile(known, shares) if len(known) else np.zeros(len(shares))
+    return float(np.median(known)) if len(known) else 0.0
 
 
 def _floor(column: NDArray[np.float64]) -> float:
@@ -167,9 +193,9 @@ def _robust_scale(column: NDArray[np.float64]) -> tuple[float, float]:
     Where that span is narrow against the standard deviation (mostly zeros, a few bursts), a tenth of the
     latter; 1 for a constant or wholly missing channel.
     """
-    known = column[~np.isnan(column)]
+    known = column[np.isfinite(column)]
     if len(known) == 0:
         return 0.0, 1.0
     low, middle, high = np.quantile(known, [0.02, 0.5, 0.98])
     scale = max((high - low) / 4, float(np.std(known)) / 10)
-    return float(middle), float(scale) if scale > 0 else 1.0
+    return float(middle), float(scale) if 0 < scale < np.inf else 1.0

@@ -7,10 +7,10 @@ on a 5 s grid without one collision, where rounding to the clock collides for on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import cast
+from typing import TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from netanomaly.data.ingest import UNLABELLED, Table
 from netanomaly.durations import format_duration
 from netanomaly.errors import DataError
+
+Value = TypeVar("Value", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Grid:
     row_segment: NDArray[np.int64]
     row_step: NDArray[np.int64]
 
-    def to_rows(self, per_step: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def to_rows(self, per_step: Sequence[NDArray[Value]]) -> NDArray[Value]:
         """Values given per step of each segment, (T, ...) each, as one array over the table's rows."""
         starts = np.cumsum([0, *(len(segment) for segment in self.segments)])
         return np.asarray(np.concatenate(per_step)[starts[self.row_segment] + self.row_step])
@@ -87,16 +89,20 @@ def place_on_grid(table: Table, interval_ns: int, max_gap: int, duplicates: str)
             piece = rows[start:stop]
             steps = np.cumsum(np.r_[0, jumps[start + 1 : stop]])
             row_segment[piece], row_step[piece] = len(segments), steps
-            segments.append(_build_segment(table, name, piece, steps, duplicates == "mean"))
+            segments.append(_build_segment(table, name, piece, steps, duplicates == "mean", counter_reach(max_gap)))
     return Grid(tuple(segments), row_segment, row_step)
 
 
-def median_step(table: Table) -> str:
-    """The usual time between rows of a series, as a duration to put in the config."""
-    steps = [np.diff(table.times[rows]) for _, rows in _series_rows(table)]
-    joined = np.concatenate(steps)
-    joined = joined[joined > 0]
-    return format_duration(int(np.median(joined))) if len(joined) else "unknown"
+def counter_reach(max_gap: int) -> int:
+    """Steps that a counter's rate looks back for the last known total: across the longest gap, and no further."""
+    return max_gap + 1
+
+
+def median_step(table: Table) -> int | None:
+    """The usual time between rows of a series in nanoseconds; None if no series has two different times."""
+    steps = np.concatenate([np.diff(table.times[rows]) for _, rows in _series_rows(table)])
+    steps = steps[steps > 0]
+    return int(np.median(steps)) if len(steps) else None
 
 
 def _series_rows(table: Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
@@ -140,7 +146,7 @@ def _refuse_duplicates(table: Table, rows: NDArray[np.int64], jumps: NDArray[np.
 
 
 def _build_segment(
-    table: Table, series: str, rows: NDArray[np.int64], steps: NDArray[np.int64], average: bool
+    table: Table, series: str, rows: NDArray[np.int64], steps: NDArray[np.int64], average: bool, reach: int
 ) -> Segment:
     length = int(steps[-1]) + 1
     last = np.r_[np.flatnonzero(np.diff(steps)), len(steps) - 1]  # the last row on each step
@@ -151,7 +157,7 @@ def _build_segment(
         gauges = [i for i, metric in enumerate(table.metrics) if metric.kind == "gauge"]
         measured[:, gauges] = pd.DataFrame(table.values[rows][:, gauges]).groupby(steps).mean().to_numpy()
     counters = [i for i, metric in enumerate(table.metrics) if metric.kind == "counter"]
-    measured[:, counters] = _rates(measured[:, counters], table.times[rows[last]])
+    measured[:, counters] = _rates(measured[:, counters], table.times[rows[last]], steps[last], reach)
     values = np.full((length, len(table.metrics)), np.nan)
     values[steps[last]] = measured
     labels = np.full(length, UNLABELLED, dtype=object)
@@ -159,9 +165,18 @@ def _build_segment(
     return Segment(series, values, labels, on_grid)
 
 
-def _rates(totals: NDArray[np.float64], times: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Running totals to rates per second since the last known total; a fall (reset, wrap) is missing. (T, n)"""
+def _rates(
+    totals: NDArray[np.float64], times: NDArray[np.int64], steps: NDArray[np.int64], reach: int
+) -> NDArray[np.float64]:
+    """Running totals to rates per second since the last known total. (rows, n) to (rows, n)
+
+    Missing where that total lies more than `reach` steps back, and after a fall (a reset or a wrap).
+    """
     known = pd.DataFrame(totals)
-    seconds = pd.DataFrame(np.where(known.isna(), np.nan, (times - times[0])[:, None] / 1e9))
-    rates = ((known - known.ffill().shift()) / (seconds - seconds.ffill().shift())).to_numpy()
-    return np.where(rates >= 0, rates, np.nan)
+    previous = known.ffill().shift()
+    places = pd.DataFrame(np.where(known.isna(), np.nan, np.arange(len(totals))[:, None])).ffill().shift()
+    before = places.fillna(0).to_numpy(dtype=np.int64)  # row of the previous total; unused where there is none
+    seconds = (times[:, None] - times[before]) / 1e9
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rates = (known - previous).to_numpy() / seconds
+    return np.where((rates >= 0) & (steps[:, None] - steps[before] <= reach), rates, np.nan)

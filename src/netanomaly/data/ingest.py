@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import glob
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.reader import Source, TableFormat, read_file, take_frame
+from netanomaly.data.cells import CellFormat, Columns, Source, Where, as_text
+from netanomaly.data.reader import read_file, take_frame
 from netanomaly.data.schema import Metric
 from netanomaly.data.timestamps import TimeFormat, parse_times
 from netanomaly.errors import DataError
@@ -22,8 +26,13 @@ log = logging.getLogger(__name__)
 UNLABELLED = ""
 """The label of a row that has none: context for others, never in loss or scores."""
 
+NO_DATA = "no_data"
+"""The predicted label of a row in which nothing was measured; no row of the input may have it."""
+
 NO_PART = -1
 """The part of a row whose file belongs to no particular split."""
+
+_SUFFIXES = (".csv.gz", ".csv", ".parquet", ".txt.gz", ".txt", ".gz")
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,6 @@ class InputFormat:
 
     Attributes:
         label: column of the label, None for input without one.
-        cells: how cells are written; its columns are filled in from the rest.
     """
 
     metrics: tuple[Metric, ...]
@@ -40,13 +48,12 @@ class InputFormat:
     times: TimeFormat
     series_columns: tuple[str, ...] = ()
     label: str | None = None
-    cells: TableFormat = TableFormat((), ())
+    cells: CellFormat = CellFormat()
 
-    def table_format(self) -> TableFormat:
-        """How to read a file of this format."""
+    def columns(self) -> Columns:
+        """The columns to read."""
         label = (self.label,) if self.label is not None else ()
-        return replace(
-            self.cells,
+        return Columns(
             text=(*self.time_columns, *self.series_columns, *label),
             numbers=tuple(metric.column for metric in self.metrics),
             percent=frozenset(metric.column for metric in self.metrics if metric.is_percent),
@@ -55,6 +62,15 @@ class InputFormat:
     def without_label(self) -> InputFormat:
         """The same format for rows that carry no label."""
         return replace(self, label=None)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where some rows of a table came from."""
+
+    name: str
+    rows: int
+    where: Where
 
 
 @dataclass(frozen=True)
@@ -77,15 +93,21 @@ class Table:
     values: NDArray[np.float64]
     labels: NDArray[np.object_]
     parts: NDArray[np.int8]
-    sources: tuple[Source, ...]
+    origins: tuple[Origin, ...]
 
     def where(self, row: int) -> str:
         """The place of a row as messages name it: `links.csv: line 12`."""
-        for source in self.sources:
-            if row < len(source.frame):
-                return source.where(row)
-            row -= len(source.frame)
+        for origin in self.origins:
+            if row < origin.rows:
+                return origin.where(row)
+            row -= origin.rows
         raise IndexError(row)
+
+    @cached_property
+    def series_rows(self) -> dict[str, NDArray[np.int64]]:
+        """The rows of each series, in input order; names in the order of the alphabet."""
+        groups = pd.Series(self.series).groupby(self.series, sort=True).indices
+        return cast("dict[str, NDArray[np.int64]]", {name: np.sort(rows) for name, rows in groups.items()})
 
     def __len__(self) -> int:
         return len(self.times)
@@ -99,12 +121,14 @@ def find_files(patterns: Sequence[str], root: str | Path) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for pattern in patterns:
-        full = str(Path(root) / pattern)
-        matches = [full] if Path(full).exists() else sorted(glob.glob(full, recursive=True))
+        path = Path(root) / pattern
+        matches = [path]
+        if not path.exists():
+            matches = [Path(root) / name for name in sorted(glob.glob(pattern, root_dir=root, recursive=True))]
         if not matches:
             what = "no file matches this pattern" if glob.has_magic(pattern) else "no such file"
-            raise DataError(f"{full}: {what} (seen from {Path.cwd()}); data.root or --data-root says where paths start")
-        found.update(dict.fromkeys(Path(match) for match in matches))
+            raise DataError(f"{path}: {what} (seen from {Path.cwd()})")
+        found.update(dict.fromkeys(matches))
     return list(found)
 
 
@@ -116,17 +140,16 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
     """
     if not files:
         raise DataError("no files to read: give data.files in the config, or files on the command line")
-    sources = [read_file(path, form.table_format()) for path in files]
-    for source in sources:
+    if not form.series_columns:
+        _refuse_equal_names(files)
+    tables = []
+    for path, part in files.items():
+        source = read_file(path, form.columns(), form.cells)
         if source.skipped:
             total = source.skipped + len(source.frame)
-            log.warning("%s: skipped %d of %d lines: wrong number of fields", source.name, source.skipped, total)
-    return _join(
-        [
-            _take_rows(s, form, part, Path(s.name).stem.split(".")[0])
-            for s, part in zip(sources, files.values(), strict=True)
-        ]
-    )
+            log.warning("%s: skipped %d of %d lines: wrong number of fields", path, source.skipped, total)
+        tables.append(_take_rows(source, form, part, _series_of_file(path)))
+    return _join(tables)
 
 
 def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: InputFormat) -> Table:
@@ -135,40 +158,75 @@ def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: Input
     Raises:
         DataError: a frame breaks the format.
     """
-    return _join([_take_rows(take_frame(f, form.table_format(), name), form, part, name) for f, part, name in frames])
+    sources = [(take_frame(frame, form.columns(), form.cells, name), part, name) for frame, part, name in frames]
+    return _join([_take_rows(source, form, part, name) for source, part, name in sources])
 
 
-def _take_rows(source: Source, form: InputFormat, part: int, stem: str) -> Table:
+def refuse_reserved(labels: NDArray[np.object_], column: str, where: Where) -> None:
+    """Raise a DataError if a label is the one that only predictions may have."""
+    for row in np.flatnonzero(labels == NO_DATA)[:1]:
+        raise DataError(
+            f"{where(int(row))}, column '{column}': the label '{NO_DATA}' is reserved for rows without any "
+            "measurement; rename it"
+        )
+
+
+def _series_of_file(path: Path) -> str:
+    """What a file without series columns is called as a series: its name without the suffix of its format."""
+    for suffix in _SUFFIXES:
+        if path.name.endswith(suffix):
+            return path.name.removesuffix(suffix)
+    return path.name
+
+
+def _refuse_equal_names(files: Mapping[Path, int]) -> None:
+    names = Counter((_series_of_file(path), part) for path, part in files.items())
+    for path, part in files.items():
+        if names[_series_of_file(path), part] > 1:
+            raise DataError(
+                f"{path}: without data.series every file is a series of its own, and another file would be "
+                f"'{_series_of_file(path)}' too; rename it, or name the series columns"
+            )
+
+
+def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table:
     frame = source.frame
-    time_column = form.time_columns[0] if len(form.time_columns) == 1 else " ".join(form.time_columns)
     texts = frame[form.time_columns[0]]
     for column in form.time_columns[1:]:
-        texts = texts.astype(str).str.strip() + " " + frame[column].astype(str).str.strip()
+        texts = as_text(texts) + " " + as_text(frame[column])
     labels = np.full(len(frame), UNLABELLED, dtype=object)
     if form.label is not None:
-        labels = frame[form.label].fillna("").astype(str).str.strip().to_numpy(dtype=object)
-    factors = np.array([metric.factor for metric in form.metrics])
+        labels = as_text(frame[form.label]).to_numpy(dtype=object)
+        refuse_reserved(labels, form.label, source.where)
     return Table(
         metrics=form.metrics,
-        series=_series_names(source, form.series_columns, stem),
-        times=parse_times(texts, form.times, time_column, source.where),
+        series=_series_names(source, form.series_columns, name),
+        times=parse_times(texts, form.times, " ".join(form.time_columns), source.where),
         time_texts=texts.to_numpy(dtype=object),
-        values=frame[[metric.column for metric in form.metrics]].to_numpy(dtype=np.float64) * factors,
+        values=_in_base_units(source, form.metrics),
         labels=labels,
         parts=np.full(len(frame), part, dtype=np.int8),
-        sources=(source,),
+        origins=(Origin(source.name, len(frame), source.where),),
     )
 
 
-def _series_names(source: Source, columns: Sequence[str], stem: str) -> NDArray[np.object_]:
-    """One name per row: the cells of the series columns joined by a slash, or the file's name."""
+def _in_base_units(source: Source, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = source.frame[[metric.column for metric in metrics]].to_numpy(dtype=np.float64)
+    with np.errstate(over="ignore"):
+        values = values * np.array([metric.factor for metric in metrics])
+    for row, column in np.argwhere(np.isinf(values))[:1]:
+        raise DataError(f"{source.where(int(row))}, column '{metrics[column].column}': too large for a number")
+    return values
+
+
+def _series_names(source: Source, columns: Sequence[str], name: str) -> NDArray[np.object_]:
+    """One name per row: the cells of the series columns joined by a slash, or the name given."""
     if not columns:
-        return np.full(len(source.frame), stem, dtype=object)
-    for column in columns:
-        empty = np.flatnonzero(source.frame[column].isna() | (source.frame[column].astype(str).str.strip() == ""))
-        if len(empty):
-            raise DataError(f"{source.where(int(empty[0]))}, column '{column}': empty; every row belongs to a series")
-    texts = [source.frame[column].astype(str).str.strip() for column in columns]
+        return np.full(len(source.frame), name, dtype=object)
+    texts = [as_text(source.frame[column]) for column in columns]
+    for column, cells in zip(columns, texts, strict=True):
+        for row in np.flatnonzero(cells == "")[:1]:
+            raise DataError(f"{source.where(int(row))}, column '{column}': empty; every row belongs to a series")
     names = texts[0]
     for more in texts[1:]:
         names = names + "/" + more
@@ -186,5 +244,5 @@ def _join(tables: Sequence[Table]) -> Table:
         values=np.concatenate([table.values for table in tables]),
         labels=np.concatenate([table.labels for table in tables]),
         parts=np.concatenate([table.parts for table in tables]),
-        sources=tuple(source for table in tables for source in table.sources),
+        origins=tuple(origin for table in tables for origin in table.origins),
     )

@@ -1,25 +1,20 @@
-"""Which rows train, validate and test, so that no window of one part sees a row of another.
-
-A split gives every row a part; a purge then takes rows out of the less precious part (training before
-validation before test) until no two windows of different parts share a row. Every labelled test row counts.
-"""
+"""Which rows train, validate and test: a part for every row."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.grid import Grid
-from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Table
-from netanomaly.data.reader import Source, TableFormat, read_file
-from netanomaly.data.timestamps import parse_times
+from netanomaly.data.cells import Columns, Source, as_text
+from netanomaly.data.ingest import NO_PART, InputFormat, Table
+from netanomaly.data.reader import read_file
+from netanomaly.data.timestamps import TimeFormat, is_rfc3339, parse_times
 from netanomaly.errors import ConfigError, DataError
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
@@ -27,30 +22,28 @@ PART_NAMES = ("train", "validation", "test")
 _PARTS = {"train": TRAIN, "val": VALIDATION, "validation": VALIDATION, "test": TEST}
 
 
-def split_by_series(
-    table: Table,
+def choose_series(
+    names: Sequence[str],
     train: Sequence[str] | None,
     validation: Sequence[str] | float,
     test: Sequence[str] | float,
     seed: int,
-) -> NDArray[np.int8]:
-    """A part for each row (rows,): whole series; a share is drawn from the series with the seed.
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The series of each part by name: (train, validation, test); a share is drawn with the seed.
 
     Raises:
-        ConfigError: a series is named twice or is not in the data, or too few series are left to draw from.
+        ConfigError: a series is named twice or does not exist, or none is left to train on.
     """
-    names = sorted(set(table.series))
     chosen: dict[str, int] = {}
     for part, given in ((TRAIN, train or ()), (VALIDATION, validation), (TEST, test)):
         for name in given if not isinstance(given, float) else ():
             if name not in names:
-                raise ConfigError(
-                    f"data.split.{PART_NAMES[part]}: no series '{name}' in the data; it has {', '.join(names[:12])}"
-                )
+                known = ", ".join(names[:12])
+                raise ConfigError(f"data.split.{PART_NAMES[part]}: no series '{name}' in the data; it has {known}")
             if name in chosen:
                 raise ConfigError(f"data.split: the series '{name}' stands in two parts")
             chosen[name] = part
-    free = [name for name in names if name not in chosen]
+    free = sorted(name for name in names if name not in chosen)
     random.Random(seed).shuffle(free)  # noqa: S311 - a draw to repeat, not a secret
     for part, share in ((TEST, test), (VALIDATION, validation)):
         if isinstance(share, float):
@@ -64,56 +57,75 @@ def split_by_series(
             f"data.split: no series is left to train on ({len(names)} in all: {', '.join(names[:12])}); "
             "name fewer for validation and test, or split with by: time"
         )
-    return np.array([chosen.get(name, NO_PART) for name in table.series], dtype=np.int8)
+    parts = [tuple(sorted(name for name, part in chosen.items() if part == wanted)) for wanted in (0, 1, 2)]
+    return parts[0], parts[1], parts[2]
 
 
-def split_by_time(table: Table, validation: float | str, test: float | str, form: InputFormat) -> NDArray[np.int8]:
-    """A part for each row (rows,): training before validation before test, at the same moments for all series.
+def split_by_series(table: Table, parts: Sequence[Sequence[str]]) -> NDArray[np.int8]:
+    """A part for each row (rows,): whole series, given by name for each part."""
+    result = np.full(len(table), NO_PART, dtype=np.int8)
+    for part, names in enumerate(parts):
+        for name in names:
+            result[table.series_rows[name]] = part
+    return result
 
-    A number is the share of the rows (for validation: of those before the test part), text is a timestamp.
+
+def choose_moments(
+    times: NDArray[np.int64], validation: float | str, test: float | str, form: InputFormat
+) -> tuple[int, int]:
+    """The first moments of validation and test, in nanoseconds.
+
+    A number is the share of the rows (for validation: of those before the test part); text is a time, written as
+    in the data or as RFC 3339.
+
+    Raises:
+        ConfigError: validation does not start before test.
+        DataError: no rows are left before the test part.
     """
-    test_start = _moment(table.times, test, form, "test")
-    validation_start = _moment(table.times[table.times < test_start], validation, form, "validation")
+    test_start = _moment(times, test, form, "test")
+    validation_start = _moment(times[times < test_start], validation, form, "validation")
     if validation_start >= test_start:
         raise ConfigError("data.split: validation has to start before test")
-    return np.where(table.times < validation_start, TRAIN, np.where(table.times < test_start, VALIDATION, TEST)).astype(
-        np.int8
-    )
+    return validation_start, test_start
+
+
+def split_by_time(table: Table, validation_start: int, test_start: int) -> NDArray[np.int8]:
+    """A part for each row (rows,): training before validation before test, at the same moments for all series."""
+    later = np.where(table.times < test_start, VALIDATION, TEST)
+    return np.where(table.times < validation_start, TRAIN, later).astype(np.int8)
 
 
 def _moment(times: NDArray[np.int64], boundary: float | str, form: InputFormat, key: str) -> int:
     if isinstance(boundary, str):
-        return int(parse_times(pd.Series([boundary]), form.times, key, lambda _: f"data.split.{key}")[0])
+        written = TimeFormat() if is_rfc3339(boundary) else form.times
+        return int(parse_times(pd.Series([boundary]), written, key, lambda _: f"data.split.{key}")[0])
     if len(times) == 0:
         raise DataError(f"data.split.{key}: no rows before the test part")
     return int(np.quantile(times, 1 - boundary, method="higher"))
 
 
-def split_by_table(table: Table, path: Path, form: InputFormat, cells: TableFormat) -> NDArray[np.int8]:
+def split_by_table(table: Table, path: Path, form: InputFormat) -> NDArray[np.int8]:
     """A part for each row (rows,) from a CSV with series, t_start, t_end, split; empty bounds are open.
 
     Raises:
         DataError: the file breaks the format, names an unknown series or split, or gives a row two parts.
     """
-    source = read_file(path, TableFormat(("series", "t_start", "t_end", "split"), (), encoding=cells.encoding))
+    names_of_columns = ("series", "t_start", "t_end", "split")
+    source = read_file(path, Columns(text=names_of_columns), replace(form.cells, skip_bad_lines=False))
     parts = np.full(len(table), NO_PART, dtype=np.int8)
-    known = {str(name) for name in table.series}
-    names, starts, ends, given = (
-        [str(cell).strip() for cell in source.frame[column]] for column in ("series", "t_start", "t_end", "split")
-    )
+    names, starts, ends, given = (as_text(source.frame[column]).to_list() for column in names_of_columns)
     for row, name in enumerate(names):
         if given[row] not in _PARTS:
             found = f"{source.where(row)}, column 'split': found '{given[row]}'"
             raise DataError(f"{found}, expected train, validation or test")
-        if name not in known:
-            raise DataError(
-                f"{source.where(row)}: no series '{name}' in the data; it has {', '.join(sorted(known)[:8])}"
-            )
-        inside = table.series == name
+        if name not in table.series_rows:
+            known = ", ".join(list(table.series_rows)[:8])
+            raise DataError(f"{source.where(row)}: no series '{name}' in the data; it has {known}")
+        inside = table.series_rows[name]
         if starts[row]:
-            inside &= table.times >= _bound(source, row, "t_start", form)
+            inside = inside[table.times[inside] >= _bound(source, row, "t_start", form)]
         if ends[row]:
-            inside &= table.times < _bound(source, row, "t_end", form)
+            inside = inside[table.times[inside] < _bound(source, row, "t_end", form)]
         if (parts[inside] != NO_PART).any():
             raise DataError(f"{source.where(row)}: gives rows a part that have one from a line above")
         parts[inside] = _PARTS[given[row]]
@@ -128,91 +140,11 @@ def _bound(source: Source, row: int, column: str, form: InputFormat) -> int:
 def check_files_disjoint(table: Table) -> None:
     """Raise a DataError if a row (series and time) stands in files of two parts."""
     rows = pd.DataFrame({"series": table.series, "time": table.times, "part": table.parts})
-    parts_of_row = rows.drop_duplicates().groupby(["series", "time"])["part"].transform("size")
-    shared = parts_of_row.index[parts_of_row > 1]
+    parts_of_row = rows.groupby(["series", "time"])["part"].transform("nunique")
+    shared = np.flatnonzero(parts_of_row > 1)
     if len(shared):
-        row = int(shared[0])
+        row = int(shared[-1])
         raise DataError(
-            f"{table.where(row)}: series '{table.series[row]}' at {table.time_texts[row]} is in the files of two parts "
-            f"({len(shared) // 2} such rows); training and test files must not share rows"
+            f"{table.where(row)}: series '{table.series[row]}' at {table.time_texts[row]} stands in another part as "
+            f"well ({len(rows.iloc[shared].drop_duplicates(['series', 'time']))} such rows); parts must not share rows"
         )
-
-
-@dataclass(frozen=True)
-class Split:
-    """The part of every step of every segment after the purge.
-
-    Attributes:
-        parts: per segment, the part of each step, `NO_PART` for context. (T,) each
-        purged: rows taken out of their part.
-    """
-
-    parts: tuple[NDArray[np.int8], ...]
-    purged: int
-
-
-def purge(grid: Grid, row_parts: NDArray[np.int8], history_rows: int) -> Split:
-    """Place the parts on the grid and take out rows whose windows would meet those of a more precious part.
-
-    The window of row t reaches `history_rows` back, so two windows share a row exactly if their last rows are
-    at most `history_rows` apart.
-    """
-    result: list[NDArray[np.int8]] = []
-    purged = 0
-    for segment in grid.segments:
-        parts = np.where(segment.rows >= 0, row_parts[segment.rows], NO_PART).astype(np.int8)
-        for precious in (TEST, VALIDATION):
-            near = _within(parts == precious, history_rows, both_ways=True)
-            drop = near & (parts >= TRAIN) & (parts < precious)
-            purged += int(drop.sum())
-            parts[drop] = NO_PART
-        result.append(parts)
-    return Split(tuple(result), purged)
-
-
-def split_report(grid: Grid, split: Split, history_rows: int) -> dict[str, object]:
-    """What each part holds and what the parts share, as plain values for JSON.
-
-    A row is shared if it lies in windows (with their history) that end in labelled rows of both parts.
-    """
-    report: dict[str, object] = {"purged_rows": split.purged, "history_rows": history_rows}
-    series: dict[int, set[str]] = {}
-    for part, name in enumerate(PART_NAMES):
-        counts: Counter[str] = Counter()
-        members = [(s, p == part) for s, p in zip(grid.segments, split.parts, strict=True)]
-        for segment, inside in members:
-            counts.update(segment.labels[inside])
-        series[part] = {segment.series for segment, inside in members if inside.any()}
-        unlabelled = counts.pop(UNLABELLED, 0)
-        report[name] = {
-            "series": sorted(series[part]),
-            "rows": sum(counts.values()),
-            "unlabelled_rows": unlabelled,
-            "classes": dict(sorted(counts.items())),
-        }
-    report["shared"] = {
-        f"{PART_NAMES[a]}_{PART_NAMES[b]}": {
-            "series": len(series[a] & series[b]),
-            "rows": _shared_rows(grid, split, a, b, history_rows),
-        }
-        for a, b in ((TRAIN, VALIDATION), (TRAIN, TEST), (VALIDATION, TEST))
-    }
-    return report
-
-
-def _shared_rows(grid: Grid, split: Split, a: int, b: int, history_rows: int) -> int:
-    count = 0
-    for segment, parts in zip(grid.segments, split.parts, strict=True):
-        labelled = segment.labels != UNLABELLED
-        seen = [_within((parts == part) & labelled, history_rows, both_ways=False) for part in (a, b)]
-        count += int((seen[0] & seen[1]).sum())
-    return count
-
-
-def _within(mask: NDArray[np.bool_], reach: int, both_ways: bool) -> NDArray[np.bool_]:
-    """Steps at most `reach` before a marked one, and after it if `both_ways`. (T,) to (T,)"""
-    marks = np.concatenate([[0], np.cumsum(mask)])
-    steps = np.arange(len(mask))
-    last = np.minimum(steps + reach, len(mask) - 1)
-    first = np.maximum(steps - reach, 0) if both_ways else steps
-    return np.asarray(marks[last + 1] > marks[first])

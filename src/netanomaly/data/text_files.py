@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import zlib
@@ -17,6 +18,10 @@ from netanomaly.errors import ConfigError, DataError
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     """The text of a plain or gzip file; whatever can go wrong on the way becomes a DataError."""
     try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
+    try:
         opener = gzip.open if path.suffix == ".gz" else open
         with opener(path, "rt", encoding=codec(encoding), newline="") as stream:
             yield stream
@@ -24,8 +29,6 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
         raise DataError(
             f"{path}: not {encoding} text (byte {error.object[error.start]:#04x}); set data.encoding"
         ) from error
-    except LookupError as error:
-        raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
     except csv.Error as error:
         raise DataError(f"{path}: not a readable CSV: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

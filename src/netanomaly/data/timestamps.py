@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.cells import Where, to_numbers
+from netanomaly.data.cells import CellFormat, Where, as_text, to_numbers
 from netanomaly.errors import ConfigError, DataError
 
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -48,7 +48,7 @@ def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where) -
         return _from_datetimes(texts, form, column, where)
     if form.unit is not None:
         return _from_counts(texts, form, column, where)
-    codes, unique = pd.factorize(texts.fillna("").astype(str).str.strip())
+    codes, unique = pd.factorize(as_text(texts))
     first_rows = np.full(len(unique), -1)
     first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
 
@@ -58,13 +58,18 @@ def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where) -
     return _from_texts(pd.Series(unique, dtype="str"), form, place)[codes]
 
 
+def is_rfc3339(text: str) -> bool:
+    """Whether a text is a complete RFC 3339 time, with its offset."""
+    return re.fullmatch(_RFC3339.removesuffix("?"), text.strip()) is not None
+
+
 def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.int64]:
     """Distinct texts to nanoseconds; `place` names where a text first stands."""
     if form.format == "rfc3339":
         _check_rfc3339(texts, form, place)
     pattern = "ISO8601" if form.format == "rfc3339" else form.format
     has_offset = form.format == "rfc3339" and bool(texts.str.contains(_OFFSET + "$", regex=True).all())
-    in_utc = has_offset or "%z" in form.format
+    in_utc = has_offset or "%z" in form.format.lower()
     try:
         times = pd.to_datetime(texts, format=pattern, errors="coerce", utc=in_utc)
     except ValueError as error:
@@ -139,27 +144,20 @@ def _nanoseconds(times: pd.Series, place: Where) -> NDArray[np.int64]:
 def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
     """Epochs and elapsed times; whole numbers exactly, others to the nanosecond that a float64 can tell."""
     factor = _UNIT_NS[form.unit or "s"]
-    numeric = pd.api.types.is_numeric_dtype(texts)
-    plain = texts if numeric else texts.fillna("").astype(str).str.strip()
-    approximate = (
-        plain.to_numpy(dtype=np.float64, na_value=np.nan)
-        if numeric
-        else to_numbers(plain, (), ".", False, column, where)
-    )
-    outside = np.flatnonzero(~(np.abs(approximate * factor) < 2**63 - 1))
+    plain = as_text(texts)
+    for row in np.flatnonzero(plain.str.lower().isin(["", "nan", "none", "<na>"]))[:1]:
+        raise DataError(f"{where(int(row))}, column '{column}': no time")
+    approximate = to_numbers(plain, CellFormat(missing=()), False, column, where) * factor
+    outside = np.flatnonzero(~(np.abs(approximate) < 2**63 - 1))
     if form.format == "epoch" and not len(outside):
-        ns = approximate * factor
-        outside = np.flatnonzero((ns < _PLAUSIBLE[0]) | (ns > _PLAUSIBLE[1]))
-    if len(outside):
-        row = int(outside[0])
+        outside = np.flatnonzero((approximate < _PLAUSIBLE[0]) | (approximate > _PLAUSIBLE[1]))
+    for row in outside[:1]:
         raise DataError(
-            f"{where(row)}, column '{column}': found '{plain.iloc[row]}', as an epoch in {form.unit} outside the years "
-            f"1990 to 2100; {_likely_unit(float(approximate[row]))}"
+            f"{where(int(row))}, column '{column}': found '{plain.iloc[row]}', as an epoch in {form.unit} outside the "
+            f"years 1990 to 2100; {_likely_unit(float(approximate[row]) / factor)}"
         )
-    is_whole = np.full(len(plain), pd.api.types.is_integer_dtype(texts))
-    if not numeric:
-        is_whole = plain.str.fullmatch(r"[-+]?\d+").to_numpy(dtype=bool)
-    result = np.rint(approximate * factor).astype(np.int64)
+    result = np.rint(approximate).astype(np.int64)
+    is_whole = plain.str.fullmatch(r"[-+]?\d+").to_numpy(dtype=bool)
     result[is_whole] = plain[is_whole].astype("int64").to_numpy() * factor
     return result
 

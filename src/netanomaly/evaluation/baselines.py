@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 MAX_TRAINING_ROWS = 20_000
 """More rows than this make the logistic regression slow and hardly better; a seeded sample is taken."""
+RARE_ROWS = 200
+"""Classes with no more rows than this are taken whole."""
 
 
 def majority(training_labels: NDArray[np.object_]) -> str:
@@ -53,13 +55,17 @@ class WindowStatisticsRegression:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-        features = np.concatenate(
-            [window_statistics(values, self.window)[mask] for values, mask in zip(segments, training, strict=True)]
-        )
         truth = np.concatenate([names[mask] for names, mask in zip(labels, training, strict=True)]).astype(str)
-        if len(truth) > MAX_TRAINING_ROWS:
-            chosen = np.random.default_rng(self.seed).choice(len(truth), MAX_TRAINING_ROWS, replace=False)
-            features, truth = features[chosen], truth[chosen]
+        chosen = _sample(truth, self.seed)
+        # sampled before the statistics are made: those of millions of rows would not fit in memory
+        taken = np.split(chosen, np.cumsum([mask.sum() for mask in training])[:-1])
+        features = np.concatenate(
+            [
+                _finite(window_statistics(values, self.window)[np.flatnonzero(mask)[keep]])
+                for values, mask, keep in zip(segments, training, taken, strict=True)
+                if keep.any()
+            ]
+        )
         self._pipeline = make_pipeline(
             SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
             StandardScaler(),
@@ -68,8 +74,31 @@ class WindowStatisticsRegression:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # a baseline near its optimum is baseline enough
-            self._pipeline.fit(features, truth)
+            self._pipeline.fit(features, truth[chosen])
 
-    def predict(self, values: NDArray[np.float64]) -> NDArray[np.object_]:
-        """Labels of the rows of one segment, (T, M) to (T,)."""
-        return np.asarray(self._pipeline.predict(window_statistics(values, self.window)), dtype=object)
+    def predict(self, values: NDArray[np.float64], wanted: NDArray[np.bool_]) -> NDArray[np.object_]:
+        """Labels of the wanted rows of one segment, (T, M) and (T,) to (T,); empty text elsewhere."""
+        labels = np.full(len(values), "", dtype=object)
+        if wanted.any():
+            labels[wanted] = self._pipeline.predict(_finite(window_statistics(values, self.window)[wanted]))
+        return labels
+
+
+def _sample(labels: NDArray[np.str_], seed: int) -> NDArray[np.bool_]:
+    """At most about `MAX_TRAINING_ROWS` rows (rows,): the same share of every class, but rare ones whole."""
+    chosen = np.ones(len(labels), dtype=bool)
+    share = MAX_TRAINING_ROWS / max(1, len(labels))
+    if share >= 1:
+        return chosen
+    rng = np.random.default_rng(seed)
+    for name in np.unique(labels):
+        rows = np.flatnonzero(labels == name)
+        keep = max(RARE_ROWS, round(share * len(rows)))
+        if len(rows) > keep:
+            chosen[rng.choice(rows, len(rows) - keep, replace=False)] = False
+    return chosen
+
+
+def _finite(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Features that squares do not take out of the range of floats; missing ones stay missing."""
+    return np.clip(features, -1e100, 1e100)

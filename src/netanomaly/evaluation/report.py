@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.evaluation.metrics import accuracy, confusion, macro_f1, per_class
@@ -29,19 +30,19 @@ def evaluation_report(
     """
     unseen = sorted(set(truth) - set(trained))
     classes = [*trained, *unseen, *sorted(set(predicted) - set(trained) - set(unseen))]
-    names = sorted(set(series))
+    rows_of = pd.Series(series).groupby(series, sort=True).indices
     return {
         "macro_f1": macro_f1(truth, predicted),
         "accuracy": accuracy(truth, predicted),
         "rows": len(truth),
         "per_class": per_class(truth, predicted, classes),
         "per_series": {
-            name: {
-                "macro_f1": macro_f1(truth[series == name], predicted[series == name]),
-                "accuracy": accuracy(truth[series == name], predicted[series == name]),
-                "rows": int((series == name).sum()),
+            str(name): {
+                "macro_f1": macro_f1(truth[rows], predicted[rows]),
+                "accuracy": accuracy(truth[rows], predicted[rows]),
+                "rows": len(rows),
             }
-            for name in names
+            for name, rows in rows_of.items()
         },
         "confusion": confusion(truth, predicted, classes),
         "baselines": {

@@ -18,6 +18,11 @@ ROWS_AT_ONCE = 32
 """Target rows whose full L x L maps are held at a time by the read-outs that need them."""
 
 
+def window_history(window: int, stem: int) -> int:
+    """Earlier rows that the model sees: those of the window and of its oldest row's convolution."""
+    return window - 1 + stem - 1
+
+
 class LookupBlock(nn.Module):
     """A pre-norm residual block: a look-up in the window, then a SwiGLU feed-forward layer.
 
@@ -99,7 +104,7 @@ class NetworkAnomalyClassifier(nn.Module):
     @property
     def history_rows(self) -> int:
         """Earlier rows that the logits of a row depend on."""
-        return self.window - 1 + self.encoder.kernel - 1
+        return window_history(self.window, self.encoder.kernel)
 
     def forward(self, channels: Tensor, valid: Tensor) -> Tensor:
         """Logits of every target row.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +15,10 @@ from netanomaly.data.batches import IGNORED, Batch, ChannelSegment, batches, str
 from netanomaly.errors import TrainingError
 from netanomaly.training.losses import weighted_cross_entropy
 
-SCORING_ROWS = 512
-"""Rows per stretch when nothing is learned: fewer rows of history to compute again."""
-SCORING_BATCH = 8
+SCORING_STRETCH = 512
+"""Rows per stretch when nothing is learned: long, so that less history is computed again."""
+SCORING_ROWS = 4096
+"""Rows per batch when nothing is learned."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,10 @@ def train_epoch(
     losses, totals, norms, steps = 0.0, 0.0, 0.0, 0
     for batch in training:
         channels = _jittered(batch.channels.to(weights.device), jitter)
-        valid, targets = batch.valid.to(weights.device), _asked(batch).to(weights.device)
+        valid, targets = batch.valid.to(weights.device), batch.targets.to(weights.device)
         loss_sum, weight_sum = weighted_cross_entropy(
             model(channels, valid), targets, weights, label_smoothing, IGNORED
         )
-        if not weight_sum:
-            continue  # every labelled row of the batch is without data
         loss = loss_sum / weight_sum
         optimizer.zero_grad()
         loss.backward()
@@ -88,17 +87,27 @@ def train_epoch(
 
 @torch.inference_mode()
 def segment_logits(
-    model: nn.Module, segments: Sequence[ChannelSegment], history: int, device: torch.device
+    model: nn.Module, segments: Sequence[ChannelSegment], classes: int, history: int, device: torch.device
 ) -> list[NDArray[np.float32]]:
-    """Logits of every step of every segment, (T, K) each; meaningless at steps that are not valid."""
+    """Logits of every step that has a target, (T, K) per segment; other steps may hold anything finite."""
     model.eval()
-    pieces = stretches(segments, SCORING_ROWS)
-    found: list[list[NDArray[np.float32]]] = [[] for _ in segments]
-    for batch in batches(segments, pieces, SCORING_ROWS, history, SCORING_BATCH):
-        logits = model(batch.channels.to(device), batch.valid.to(device)).float().cpu().numpy()  # (B, T, K)
-        for (index, first), rows in zip(batch.pieces, logits, strict=True):
-            found[index].append(rows[: len(segments[index].valid) - first])
-    return [np.concatenate(parts) for parts in found]
+    found = [np.zeros((len(segment.valid), classes), dtype=np.float32) for segment in segments]
+    for length, pieces in _by_length(segments):
+        for batch in batches(segments, pieces, length, history, max(1, SCORING_ROWS // length)):
+            logits = model(batch.channels.to(device), batch.valid.to(device)).float().cpu().numpy()  # (B, T, K)
+            for (index, first), rows in zip(batch.pieces, logits, strict=True):
+                place = found[index][first : first + length]
+                place[:] = rows[: len(place)]
+    return found
+
+
+def _by_length(segments: Sequence[ChannelSegment]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Stretches to score, short ones apart: (length, pieces). Padding them to full length would waste the work."""
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for index, first in stretches(segments, SCORING_STRETCH):
+        rows = min(SCORING_STRETCH, len(segments[index].valid) - first)
+        groups.setdefault(1 << (rows - 1).bit_length(), []).append((index, first))
+    yield from sorted(groups.items())
 
 
 def _jittered(channels: Tensor, jitter: float) -> Tensor:
@@ -108,8 +117,3 @@ def _jittered(channels: Tensor, jitter: float) -> Tensor:
     shape = (len(channels), 1, channels.shape[2])
     noise = torch.randn((2, *shape), device=channels.device) * jitter
     return channels * (1 + noise[0]) + noise[1]
-
-
-def _asked(batch: Batch) -> Tensor:
-    """Targets of rows that hold any data: the model is never asked about the others. (B, T)"""
-    return batch.targets.masked_fill(~batch.valid[:, -batch.targets.shape[1] :], IGNORED)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from netanomaly.data.batches import ChannelSegment, batches, stretches
+from netanomaly.errors import TrainingError
 from netanomaly.training.engine import train_epoch
 from netanomaly.training.losses import ClassWeights, class_weights
 from netanomaly.training.schedule import learning_rate_factor
@@ -43,7 +44,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of the log."""
+    """One line of the log; the learning rate is that of the last step."""
 
     epoch: int
     steps: int
@@ -62,7 +63,7 @@ class Outcome:
     best_validation_macro_f1: float
     epochs: int
     seconds: float
-    interrupted: bool = False
+    stopped_by: KeyboardInterrupt | TrainingError | None = None
 
 
 def fit(
@@ -79,7 +80,8 @@ def fit(
 ) -> Outcome:
     """Train the model in place and leave the weights of its best validation score in it.
 
-    A KeyboardInterrupt ends training early in the same way once there is an epoch to keep.
+    Ctrl-C and a loss that is not finite end training early in the same way once there is an epoch to keep; the
+    outcome then holds what stopped it.
 
     Args:
         training: segments with targets at training rows only.
@@ -118,8 +120,9 @@ class _Trainer:
 
     def run(self, weights: Tensor) -> Outcome:
         """All epochs, or as many as patience and the user allow; the best weights end in the model."""
-        interrupted = False
-        with tqdm(total=self.total_steps, desc="training", unit="step", disable=None) as bar:
+        stopped_by: KeyboardInterrupt | TrainingError | None = None
+        hidden = None if log.isEnabledFor(logging.INFO) else True  # None: shown on a terminal
+        with tqdm(total=self.total_steps, desc="training", unit="step", disable=hidden) as bar:
             try:
                 while self.epoch < self.recipe.epochs and self.epoch - self.best_epoch < self.recipe.patience:
                     self.epoch += 1
@@ -131,13 +134,13 @@ class _Trainer:
                             record.loss,
                             record.validation_macro_f1,
                         )
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, TrainingError) as stop:
                 if not self.best_epoch:
                     raise
-                interrupted = True
+                stopped_by = stop
         self.model.load_state_dict(self.best_weights)
         seconds = time.perf_counter() - self.started
-        return Outcome(self.best_epoch, self.best_score, self.epoch, seconds, interrupted)
+        return Outcome(self.best_epoch, self.best_score, self.epoch, seconds, stopped_by)
 
     def plan(self, epoch: int) -> list[tuple[int, int]]:
         """The stretches of an epoch in their order: a function of seed and epoch alone."""
@@ -148,7 +151,11 @@ class _Trainer:
         return self.recipe.learning_rate * learning_rate_factor(self.step, self.warmup_steps, self.total_steps)
 
     def _run_epoch(self, weights: Tensor, bar: tqdm[NoReturn]) -> EpochRecord:
+        last_rate = 0.0
+
         def after_step(loss: float) -> None:
+            nonlocal last_rate
+            last_rate = self.rate()
             self.step += 1
             bar.update()
             best = max(self.best_score, 0)
@@ -171,7 +178,7 @@ class _Trainer:
             self.best_score, self.best_epoch = value, self.epoch
             self.best_weights = copy.deepcopy(self.model.state_dict())
         seconds = time.perf_counter() - self.started
-        record = EpochRecord(self.epoch, self.step, sums.loss, sums.gradient_norm, self.rate(), value, seconds)
+        record = EpochRecord(self.epoch, self.step, sums.loss, sums.gradient_norm, last_rate, value, seconds)
         _write(self.log_path, record)
         return record
 

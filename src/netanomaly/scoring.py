@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.build import build_spans
-from netanomaly.data.ingest import UNLABELLED, Table
+from netanomaly.data.grid import Grid
+from netanomaly.data.ingest import UNLABELLED
 from netanomaly.data.splits import TEST, TRAIN
 from netanomaly.errors import DataError, NetanomalyError
 from netanomaly.evaluation.baselines import WindowStatisticsRegression, majority
@@ -18,6 +20,10 @@ from netanomaly.evaluation.report import evaluation_report
 from netanomaly.files import write_json
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Prepared, prepare, read_labelled
+
+log = logging.getLogger(__name__)
+
+Masks = list[NDArray[np.bool_]]
 
 
 def evaluate(
@@ -36,46 +42,56 @@ def evaluate(
     Raises:
         DataError: there is no labelled row to score.
     """
-    missing_baselines = None
+    notes: dict[str, Any] = {"scored": {"files": list(files)} if files else {"part": "test"}}
     if not files:
-        prepared = prepared or prepare(predictor.config)
-        table = prepared.table
-        counted = prepared.grid.to_rows(prepared.labelled(TEST)).astype(bool)  # type: ignore[arg-type]
+        prepared = prepared or _prepare_again(predictor)
+        table, grid, wanted = prepared.table, prepared.grid, prepared.labelled(TEST)
     else:
         table = read_labelled(predictor.config, files)
-        counted = table.labels != UNLABELLED
+        grid = predictor.grid(table)
+        wanted = [segment.labels != UNLABELLED for segment in grid.segments]
         try:
-            prepared = prepared or prepare(predictor.config)
+            prepared = prepared or _prepare_again(predictor)
         except NetanomalyError as error:
-            missing_baselines = f"the training rows cannot be read: {error}"
+            notes["baselines_missing"] = f"the training rows cannot be read: {error}"
+    # A labelled step may also hold an unlabelled row, where duplicates are allowed: that row is not counted.
+    counted = grid.to_rows(wanted) & (table.labels != UNLABELLED)
     if not counted.any():
         raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
-    scores = predictor.score(table)
-    baselines = _baselines(prepared, predictor, table) if prepared is not None else {}
+    predicted = predictor.name(grid.to_rows(predictor.probabilities(grid.segments, wanted)))
+    baselines = _baselines(prepared, predictor, grid, wanted) if prepared is not None else {}
     report = evaluation_report(
         table.series[counted],
         table.labels[counted],
-        scores.labels[counted],
+        predicted[counted],
         predictor.classes,
         {name: labels[counted] for name, labels in baselines.items()},
     )
-    report["scored"] = {"files": list(files)} if files else {"part": "test"}
-    if missing_baselines is not None:
-        report["baselines_missing"] = missing_baselines
+    report.update(notes)
     if out is not None:
         write_json(out, report)
     return report
 
 
-def _baselines(prepared: Prepared, predictor: Predictor, table: Table) -> dict[str, NDArray[np.object_]]:
-    """Labels of every row of the table by the baselines, which learn from the training part."""
+def _prepare_again(predictor: Predictor) -> Prepared:
+    """The rows of the bundle's config, with a word if a file is not what it was in training."""
+    prepared = prepare(predictor.config)
+    before = {entry["path"]: entry["sha256"] for entry in predictor.facts["data"]["files"]}
+    after = {entry["path"]: entry["sha256"] for entry in prepared.fingerprint["files"]}
+    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    if changed:
+        log.warning("not the files of the training run (new, gone, moved or changed): %s", ", ".join(changed[:8]))
+    return prepared
+
+
+def _baselines(prepared: Prepared, predictor: Predictor, grid: Grid, wanted: Masks) -> dict[str, NDArray[np.object_]]:
+    """Labels of the table's rows by classifiers that learn from the training part; wanted steps only."""
     segments, training = prepared.grid.segments, prepared.labelled(TRAIN)
     most = majority(np.concatenate([s.labels[mask] for s, mask in zip(segments, training, strict=True)]))
     regression = WindowStatisticsRegression(build_spans(predictor.config).window, predictor.config.seed)
     regression.fit([s.values for s in segments], [s.labels for s in segments], training)
-    grid = predictor.grid(table)
-    named = grid.to_rows([regression.predict(s.values) for s in grid.segments])  # type: ignore[misc]
+    named = [regression.predict(s.values, mask) for s, mask in zip(grid.segments, wanted, strict=True)]
     return {
-        "logistic_regression": np.asarray(named, dtype=object),
-        "majority": np.full(len(table), most, dtype=object),
+        "logistic_regression": grid.to_rows(named),
+        "majority": np.full(len(grid.row_step), most, dtype=object),
     }

@@ -1,0 +1,180 @@
+"""Strict reading of CSV files.
+
+pandas parses fast but forgives much: short and long lines, `True` as 1, text columns that slip through. What it
+forgives is checked here, and where something is wrong a slow pass with the csv module says what and on which line.
+"""
+
+from __future__ import annotations
+
+import csv
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, to_numbers
+from netanomaly.data.text_files import codec, open_text
+from netanomaly.errors import DataError
+
+
+def read_header(path: Path, cells: CellFormat) -> list[str]:
+    """The column names of a CSV, spaces around them removed.
+
+    Raises:
+        DataError: the file is missing, empty, unreadable, or names a column twice.
+    """
+    with open_text(path, cells.encoding) as stream:
+        header = [name.strip() for name in _first_line(csv.reader(stream, delimiter=cells.separator))]
+    if not header:
+        raise DataError(f"{path}: the file is empty; expected a header line and rows")
+    for name in header:
+        if name and header.count(name) > 1:
+            raise DataError(f"{path}: line 1: the column '{name}' stands twice in the header")
+    return header
+
+
+def read_csv(path: Path, columns: Columns, cells: CellFormat) -> Source:
+    """The wanted columns of a CSV or CSV.gz file.
+
+    Raises:
+        DataError: the file breaks the format; the message names file, line and column.
+    """
+    header = read_header(path, cells)
+    check_columns(header, columns, f"{path}: line 1", _other_separator(header, cells.separator))
+    frame = None if cells.skip_bad_lines else _read_fast(path, header, columns, cells)
+    if frame is None:
+        return _read_slowly(path, header, columns, cells)
+    if frame.empty:
+        raise DataError(f"{path}: only a header and no rows")
+    return Source(str(path), frame, _line_finder(path, cells))
+
+
+def _first_line(reader: Iterator[list[str]]) -> list[str]:
+    """The fields of the first line that is not blank; none if there is no such line."""
+    return next((fields for fields in reader if fields), [])
+
+
+def _read_fast(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> pd.DataFrame | None:
+    """The columns as pandas parses them, or None where only a slow, exact pass can tell what is wrong."""
+    plain = [column for column in columns.numbers if column not in columns.percent]
+    text = [*columns.text, *columns.percent]
+    try:
+        frame = _parse(path, header, cells, text, plain)
+        if not _lines_are_whole(path, len(header), cells):
+            return None
+        numbers = frame[plain].to_numpy()
+        if np.isinf(numbers).any() or _holds_booleans(path, header, cells, plain, numbers):
+            return None
+    except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error):
+        return None
+    for column in columns.percent:
+        frame[column] = to_numbers(frame[column], cells, True, column, _line_finder(path, cells))
+    return frame
+
+
+def _parse(
+    path: Path, header: Sequence[str], cells: CellFormat, text: Sequence[str], numbers: Sequence[str]
+) -> pd.DataFrame:
+    """pandas' C parser, with nothing taken for missing in columns of text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # it warns where it drops data
+        return pd.read_csv(
+            path,
+            sep=cells.separator,
+            decimal=cells.decimal,
+            encoding=codec(cells.encoding),
+            header=0,
+            names=list(header),
+            usecols=[*text, *numbers],
+            dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "float64")},
+            na_values={column: list(cells.missing) for column in numbers},
+            keep_default_na=False,
+            index_col=False,
+        )
+
+
+def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
+    """Whether every line has exactly a field for each column: pandas fills short lines and cuts long ones."""
+    with open_text(path, cells.encoding) as stream:
+        for line in stream:
+            if '"' in line:
+                break
+            if line.count(cells.separator) != columns - 1 and line.strip("\r\n"):
+                return False
+        else:
+            return True
+        stream.seek(0)  # a separator inside quotes does not count: let the csv module decide
+        lines = csv.reader(stream, delimiter=cells.separator, strict=True)
+        return all(len(fields) == columns for fields in lines if fields)
+
+
+def _holds_booleans(
+    path: Path, header: Sequence[str], cells: CellFormat, columns: Sequence[str], numbers: NDArray[np.float64]
+) -> bool:
+    """Whether a column holds the words True and False, which pandas takes for 1 and 0 without a word."""
+    is_suspect = ((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all(axis=0)
+    suspects = [column for column, suspect in zip(columns, is_suspect, strict=True) if suspect]
+    if not suspects:
+        return False
+    texts = _parse(path, header, cells, suspects, [])
+    return any(bool(texts[column].str.strip().str.lower().isin(["true", "false"]).any()) for column in suspects)
+
+
+def _read_slowly(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> Source:
+    """Every line through the csv module: exact line numbers, every cell checked."""
+    wanted = [*columns.text, *columns.numbers]
+    places = [header.index(column) for column in wanted]
+    rows: list[list[str]] = []
+    skipped = 0
+    with open_text(path, cells.encoding) as stream:
+        reader = csv.reader(stream, delimiter=cells.separator, strict=True)
+        _first_line(reader)
+        line = reader.line_num + 1
+        for fields in reader:
+            if len(fields) == len(header):
+                rows.append([fields[place] for place in places])
+            elif fields and cells.skip_bad_lines:
+                skipped += 1
+            elif fields:
+                raise DataError(
+                    f"{path}: line {line}: found {len(fields)} fields, the header has {len(header)}"
+                    f" ('{cells.separator.join(fields)[:60]}'); data.bad_lines: skip leaves such lines out"
+                )
+            line = reader.line_num + 1
+    if not rows:
+        raise DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
+    frame = pd.DataFrame(rows, columns=wanted, dtype="str")
+    where = _line_finder(path, cells)
+    for column in columns.numbers:
+        frame[column] = to_numbers(frame[column], cells, column in columns.percent, column, where)
+    return Source(str(path), frame, where, skipped)
+
+
+def _line_finder(path: Path, cells: CellFormat) -> Where:
+    """Finds the line on which a row starts by reading the file again: exact, with blank lines and quoted breaks."""
+
+    def where(row: int) -> str:
+        with open_text(path, cells.encoding) as stream:
+            reader = csv.reader(stream, delimiter=cells.separator)
+            fields = len(_first_line(reader))
+            line = reader.line_num + 1
+            for found in reader:
+                row -= len(found) == fields
+                if row < 0:
+                    break
+                line = reader.line_num + 1
+        return f"{path}: line {line}"
+
+    return where
+
+
+def _other_separator(header: Sequence[str], separator: str) -> str | None:
+    """A hint if the header looks as if another character separated its columns."""
+    for other in (";", "\t", "|", ","):
+        if other != separator and len(header) <= 2 and other in separator.join(header):
+            return f"the header looks separated by {other!r}: set data.separator: {other!r}"
+    return None
