@@ -217,35 +217,39 @@ def _shorten(key: str) -> Change:
     return lambda tree: tree["channels"][key].pop()
 
 
-BROKEN_CHANNELS: dict[str, Change] = {
+WRONG_SIZES: dict[str, Change] = {
     "offset too short": _shorten("offset"),
     "a scale of text": lambda tree: tree["channels"]["scale"].__setitem__(0, "x"),
     "scales of several lengths": lambda tree: tree["channels"].update(scale=[[1.0], [1.0, 2.0]]),
+    "a class twice": lambda tree: tree["classes"].__setitem__(0, tree["classes"][1]),
+    "no interval": lambda tree: tree["config"]["data"].update(interval=None),
+    "one metric more": lambda tree: tree["config"]["data"]["metrics"].append({"name": "more"}),
+    "a scale that is no number": lambda tree: tree["channels"]["scale"].__setitem__(0, float("nan")),
     "no centre": lambda tree: tree["channels"].pop("centre"),
-}
-UNCHECKED: dict[str, Change] = {
     "no classes": lambda tree: tree["classes"].clear(),
     "centre too short": _shorten("centre"),
     "floor too short": _shorten("floor"),
     "scale too short": _shorten("scale"),
     "scales in a table": lambda tree: tree["channels"].update(scale=[tree["channels"]["scale"]]),
-    "a scale of zero": lambda tree: tree["channels"]["scale"].__setitem__(0, 0.0),
     "an unknown kind": lambda tree: tree["channels"]["kinds"].__setitem__(0, "exec"),
     "a baseline of text": lambda tree: tree["channels"].update(baselines=["48"]),
     "a negative baseline": lambda tree: tree["channels"].update(baselines=[-5]),
+}
+UNCHECKED: dict[str, Change] = {
+    "a scale of zero": lambda tree: tree["channels"]["scale"].__setitem__(0, 0.0),
     "another baseline than the config's": lambda tree: tree["channels"].update(baselines=[7]),
 }
 
 
-@pytest.mark.parametrize("change", BROKEN_CHANNELS.values(), ids=BROKEN_CHANNELS)
-def test_channels_that_cannot_be_read_are_refused(saved: Path, change: Change) -> None:
+@pytest.mark.parametrize("change", WRONG_SIZES.values(), ids=WRONG_SIZES)
+def test_content_of_the_wrong_size_is_refused(saved: Path, change: Change) -> None:
     _change(saved / CONTENT, change)
     _sign(saved)
     with pytest.raises(BundleError):
         load(saved)
 
 
-@pytest.mark.xfail(strict=True, reason="load does not compare classes and channels with the config; predict then fails")
+@pytest.mark.xfail(strict=True, reason="load does not compare the channels with the config, nor their scales with zero")
 @pytest.mark.parametrize("change", UNCHECKED.values(), ids=UNCHECKED)
 def test_content_that_cannot_work_is_refused(saved: Path, change: Change) -> None:
     _change(saved / CONTENT, change)

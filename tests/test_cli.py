@@ -46,10 +46,10 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_the_run_directory_holds_what_its_readme_lists(trained: Path) -> None:
-    explained = (trained / "run" / "README.md").read_text(encoding="utf-8")
+def test_the_run_directory_explains_every_file_in_it(trained: Path) -> None:
+    explained = (trained / "run" / "RUN.md").read_text(encoding="utf-8")
     for path in (trained / "run").iterdir():
-        assert path.name in explained or path.name == "README.md"
+        assert path.name in explained or path.name == "RUN.md"
 
 
 def test_eval_scores_as_training_did(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:

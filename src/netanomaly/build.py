@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -93,13 +92,10 @@ def build_input_format(data: DataConfig) -> InputFormat:
     Raises:
         ConfigError: a column is to be two things.
     """
-    uses = [*data.timestamp.column, *data.series, *([data.label] if data.label else [])]
-    uses += [metric.column or metric.name for metric in data.metrics]
-    for column, count in Counter(uses).items():
-        if count > 1:
-            raise ConfigError(
-                f"data: the column '{column}' is used {count} times among time, series, label and metrics"
-            )
+    others = {*data.timestamp.column, *data.series, data.label}
+    for metric in data.metrics:
+        if (metric.column or metric.name) in others:
+            raise ConfigError(f"data.metrics: '{metric.name}' is the column of time, series or label as well")
     return InputFormat(
         metrics=tuple(Metric(m.name, m.column or m.name, m.unit, m.kind) for m in data.metrics),
         time_columns=data.timestamp.column,

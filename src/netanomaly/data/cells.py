@@ -96,6 +96,11 @@ def to_numbers(texts: pd.Series, cells: CellFormat, percent: bool, column: str, 
     return values
 
 
+def missing_numbers(cells: CellFormat) -> list[float]:
+    """The missing markers that are numbers, such as -1: they stand for nothing in columns of numbers as well."""
+    return [float(marker) for marker in cells.missing if _NUMBER.fullmatch(marker.strip())]
+
+
 def as_text(cells: pd.Series) -> pd.Series:
     """Cells of any type as text without spaces around it, empty where there is none."""
     return cells.astype(object).where(cells.notna(), "").astype(str).str.strip()

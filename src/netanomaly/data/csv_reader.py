@@ -55,7 +55,11 @@ def read_csv(path: Path, columns: Columns, cells: CellFormat) -> Source:
 
 def _first_line(reader: Iterator[list[str]]) -> list[str]:
     """The fields of the first line that is not blank; none if there is no such line."""
-    return next((fields for fields in reader if fields), [])
+    return next((fields for fields in reader if not _is_blank(fields)), [])
+
+
+def _is_blank(fields: Sequence[str]) -> bool:
+    return len(fields) == 0 or (len(fields) == 1 and not fields[0].strip())
 
 
 def _read_fast(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> pd.DataFrame | None:
@@ -103,13 +107,13 @@ def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
         for line in stream:
             if '"' in line:
                 break
-            if line.count(cells.separator) != columns - 1 and line.strip("\r\n"):
+            if line.count(cells.separator) != columns - 1 and line.strip():
                 return False
         else:
             return True
         stream.seek(0)  # a separator inside quotes does not count: let the csv module decide
         lines = csv.reader(stream, delimiter=cells.separator, strict=True)
-        return all(len(fields) == columns for fields in lines if fields)
+        return all(len(fields) == columns or _is_blank(fields) for fields in lines)
 
 
 def _holds_booleans(
@@ -137,9 +141,11 @@ def _read_slowly(path: Path, header: Sequence[str], columns: Columns, cells: Cel
         for fields in reader:
             if len(fields) == len(header):
                 rows.append([fields[place] for place in places])
-            elif fields and cells.skip_bad_lines:
+            elif _is_blank(fields):
+                pass
+            elif cells.skip_bad_lines:
                 skipped += 1
-            elif fields:
+            else:
                 raise DataError(
                     f"{path}: line {line}: found {len(fields)} fields, the header has {len(header)}"
                     f" ('{cells.separator.join(fields)[:60]}'); data.bad_lines: skip leaves such lines out"

@@ -54,8 +54,8 @@ class InputFormat:
         """The columns to read."""
         label = (self.label,) if self.label is not None else ()
         return Columns(
-            text=(*self.time_columns, *self.series_columns, *label),
-            numbers=tuple(metric.column for metric in self.metrics),
+            text=tuple(dict.fromkeys((*self.time_columns, *self.series_columns, *label))),
+            numbers=tuple(dict.fromkeys(metric.column for metric in self.metrics)),
             percent=frozenset(metric.column for metric in self.metrics if metric.is_percent),
         )
 

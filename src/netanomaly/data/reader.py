@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, to_numbers
+from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, missing_numbers, to_numbers
 from netanomaly.data.csv_reader import read_csv, read_header
 from netanomaly.errors import ConfigError, DataError
 
@@ -76,7 +76,8 @@ def _numbers(
         raise DataError(f"{name}: column '{column}': found values of type {kind}, expected numbers")
     if not pd.api.types.is_numeric_dtype(kind):
         return to_numbers(values, cells, column in columns.percent, column, where)
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = np.array(values.to_numpy(dtype=np.float64, na_value=np.nan))  # a copy: the frame is the caller's
+    numbers[np.isin(numbers, missing_numbers(cells))] = np.nan
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
         place = where(int(infinite[0]))

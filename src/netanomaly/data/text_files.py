@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import zlib
@@ -18,7 +17,7 @@ from netanomaly.errors import ConfigError, DataError
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     """The text of a plain or gzip file; whatever can go wrong on the way becomes a DataError."""
     try:
-        codecs.lookup(encoding)
+        "".encode(encoding)  # of the codecs Python knows, some are not for text
     except LookupError as error:
         raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
     try:

@@ -146,7 +146,7 @@ def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where) 
     factor = _UNIT_NS[form.unit or "s"]
     plain = as_text(texts)
     for row in np.flatnonzero(plain.str.lower().isin(["", "nan", "none", "<na>"]))[:1]:
-        raise DataError(f"{where(int(row))}, column '{column}': no time")
+        raise DataError(f"{where(int(row))}, column '{column}': found '{texts.iloc[row]}', no time")
     approximate = to_numbers(plain, CellFormat(missing=()), False, column, where) * factor
     outside = np.flatnonzero(~(np.abs(approximate) < 2**63 - 1))
     if form.format == "epoch" and not len(outside):
