@@ -43,6 +43,20 @@ def test_an_error_leaves_the_old_content(tmp_path: Path, error: type[BaseExcepti
     assert path.read_text() == "old"
 
 
+def test_a_disk_that_does_not_take_the_content_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError("no space left on device")
+
+    write_text(tmp_path / "file", "old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        write_text(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_an_error_leaves_no_file_where_there_was_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError), atomic(tmp_path / "file") as temporary:
         temporary.write_text("half")
@@ -62,9 +76,10 @@ def test_no_temporary_file_is_left(tmp_path: Path, fails: bool) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ([] if fails else ["file"])
 
 
-def test_others_may_read_the_file(tmp_path: Path) -> None:
+def test_the_file_may_be_read_by_whom_a_plain_one_may(tmp_path: Path) -> None:
     write_text(tmp_path / "file", "x")
-    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+    (tmp_path / "plain").write_text("x")
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 def test_a_reader_that_has_the_old_file_open_reads_on(tmp_path: Path) -> None:

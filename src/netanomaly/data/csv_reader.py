@@ -107,7 +107,7 @@ def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
         for line in stream:
             if '"' in line:
                 break
-            if line.count(cells.separator) != columns - 1 and line.strip():
+            if line.count(cells.separator) != columns - 1 and line.strip(" \r\n"):
                 return False
         else:
             return True
