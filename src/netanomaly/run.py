@@ -223,6 +223,10 @@ def _tell_split(report: Mapping[str, Any]) -> None:
         names = report[part]["series"]
         shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         log.info("%s: %d labelled rows of %d series (%s)", part, report[part]["rows"], len(names), shown or "none")
+    if report["purged_rows"]:
+        log.info("%d rows are left out at the boundaries of the parts", report["purged_rows"])
+    if report["unused_labelled_rows"]:
+        log.warning("%d labelled rows are in no part of data.split", report["unused_labelled_rows"])
     shared = {pair: counts for pair, counts in report["shared"].items() if counts["rows"] or counts["series"]}
     for pair, counts in shared.items():
         log.info("%s share %d series and %d rows", pair.replace("_", " and "), counts["series"], counts["rows"])
