@@ -96,6 +96,9 @@ def _check_whole(bundle: Bundle) -> None:
         raise ValueError("class names are missing or repeated")
     if bundle.config.data.interval is None:
         raise ValueError("the config has no interval")
+    chosen = bundle.config.channels
+    if set(bundle.channels.kinds) != set(chosen.kinds) or len(bundle.channels.baselines) != len(chosen.baselines):
+        raise ValueError("the channels are not those of the config")
     if len(bundle.channels.centre) != len(bundle.config.data.metrics):
         raise ValueError(
             f"{len(bundle.channels.centre)} channels' metrics, {len(bundle.config.data.metrics)} in the config"

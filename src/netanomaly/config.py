@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from netanomaly.config_errors import explain
 from netanomaly.data.schema import UNITS, Kind
 from netanomaly.durations import check_span, parse_duration
 from netanomaly.errors import ConfigError
-from netanomaly.yaml_reader import apply_overrides, read_yaml
+from netanomaly.yaml_reader import apply_overrides, dump_yaml, read_yaml
 
 
 def _check_unit(unit: str) -> str:
@@ -234,7 +233,7 @@ class Config(Section):
 
     def to_yaml(self) -> str:
         """The tree as YAML text, every key included."""
-        return yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True, width=100)
+        return dump_yaml(self.to_dict())
 
 
 def load_config(source: str | Path | Mapping[str, Any] | Config, overrides: Iterable[str] = ()) -> Config:
@@ -255,7 +254,7 @@ def load_config(source: str | Path | Mapping[str, Any] | Config, overrides: Iter
 def parse_config(tree: Mapping[str, Any], name: str = "config") -> Config:
     """A checked configuration from plain values. Raises ConfigError naming `name` and the key."""
     try:
-        text = json.dumps(tree, allow_nan=False)  # JSON mode: strict about types, yet takes lists for tuples
+        text = json.dumps(tree)  # JSON mode: strict about types, yet takes lists for tuples
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}; the config holds only text, numbers, lists and sections") from error
     try:

@@ -21,9 +21,9 @@ def explain(error: ValidationError, name: str, root: type[BaseModel]) -> str:
 
 
 def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, str]:
-    location, section = _follow(problem["loc"], root)
-    path = ".".join(str(part) for part in location)
     kind = problem["type"]
+    location, section = _follow(problem["loc"], root, is_key=kind == "extra_forbidden")
+    path = ".".join(str(part) for part in location)
     if kind == "extra_forbidden":
         known = list(section.model_fields)
         close = difflib.get_close_matches(str(location[-1]), known, n=1)
@@ -41,15 +41,17 @@ def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, s
     return path, message[:1].lower() + message[1:]
 
 
-def _follow(location: tuple[Any, ...], root: type[BaseModel]) -> tuple[list[Any], type[BaseModel]]:
+def _follow(location: tuple[Any, ...], root: type[BaseModel], is_key: bool) -> tuple[list[Any], type[BaseModel]]:
     """The keys of the YAML in pydantic's path, and the last section on the way.
 
-    pydantic's path also names the branch of a union that it tried; such a part is no key of the YAML.
+    pydantic's path also names the branch of a union that it tried; such a part is no key of the YAML. With `is_key`
+    the last part is one for certain, whatever it is called.
     """
     keys: list[Any] = []
     section = root
     branches: dict[str, type[BaseModel]] = {}
-    for part in location:
+    last = len(location) - 1 if is_key else len(location)
+    for index, part in enumerate(location):
         if part in branches:
             section, branches = branches[part], {}
             continue
@@ -59,7 +61,11 @@ def _follow(location: tuple[Any, ...], root: type[BaseModel]) -> tuple[list[Any]
                 section = sections[0]
             else:
                 branches = {s.model_fields["by"].annotation.__args__[0]: s for s in sections}  # type: ignore[union-attr]
-        elif isinstance(part, str) and (not re.fullmatch(r"\w+", part) or part in ("int", "str", "float")):
+        elif (
+            index < last
+            and isinstance(part, str)
+            and (not re.fullmatch(r"\w+", part) or part in ("int", "str", "float"))
+        ):
             continue
         keys.append(part)
     return keys, section

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import ceil
+from fractions import Fraction
 
 _NANOSECONDS = {
     "ns": 1,
@@ -15,6 +15,9 @@ _NANOSECONDS = {
     "d": 86_400_000_000_000,
 }
 _PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d)\s*")
+
+LONGEST = 2**62
+"""Nanoseconds that differences of times can hold."""
 
 Span = int | str
 """A length of time: a number of rows, or a duration such as `32s`."""
@@ -29,9 +32,11 @@ def parse_duration(text: str) -> int:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise ValueError(f"'{text}' is not a duration; write a number and a unit, like 500ms, 32s, 5m, 2h")
-    nanoseconds = round(float(match[1]) * _NANOSECONDS[match[2]])
+    nanoseconds = round(Fraction(match[1]) * _NANOSECONDS[match[2]])
     if nanoseconds < 1:
         raise ValueError(f"'{text}' is not longer than zero")
+    if nanoseconds > LONGEST:
+        raise ValueError(f"the duration '{text[:40]}' is too long; the longest is 146 years")
     return nanoseconds
 
 
@@ -56,4 +61,4 @@ def span_rows(span: Span, interval_ns: int) -> int:
     """Rows that a span covers on a grid of `interval_ns`: `32s` on a 0.5 s grid is 64 rows."""
     if isinstance(span, int):
         return span
-    return max(1, ceil(parse_duration(span) / interval_ns))
+    return -(-parse_duration(span) // interval_ns)

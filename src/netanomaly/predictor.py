@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -34,13 +33,15 @@ class Predictor:
     """Labels rows of metrics with a trained bundle.
 
     Attributes:
-        config: the bundle's configuration.
+        config: the configuration in use: the bundle's, but for how rows are written.
+        trained_config: the bundle's.
         classes: class names in the order of the probabilities.
         facts: how the bundle came about.
     """
 
-    def __init__(self, bundle: Bundle, device: torch.device) -> None:
-        self.config = bundle.config
+    def __init__(self, bundle: Bundle, device: torch.device, config: Config | None = None) -> None:
+        self.config = config or bundle.config
+        self.trained_config = bundle.config
         self.classes = bundle.classes
         self.facts = bundle.facts
         self.device = device
@@ -141,7 +142,7 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
     """
     bundle = load_bundle(Path(directory))
     config = _adapted(bundle.config, overrides)
-    return Predictor(replace(bundle, config=config), build_device(device or config.device))
+    return Predictor(bundle, build_device(device or config.device), config)
 
 
 def _adapted(config: Config, overrides: Iterable[str]) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.build import build_spans
+from netanomaly.config import Config, load_config
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import UNLABELLED
 from netanomaly.data.splits import TEST, TRAIN
@@ -44,14 +46,16 @@ def evaluate(
     """
     notes: dict[str, Any] = {"scored": {"files": list(files)} if files else {"part": "test"}}
     if not files:
-        prepared = prepared or _prepare_again(predictor)
+        prepared = prepared or _prepare_again(predictor, predictor.config)
         table, grid, wanted = prepared.table, prepared.grid, prepared.labelled(TEST)
     else:
         table = read_labelled(predictor.config, files)
         grid = predictor.grid(table)
         wanted = [segment.labels != UNLABELLED for segment in grid.segments]
         try:
-            prepared = prepared or _prepare_again(predictor)
+            # what was changed about reading is about the files given here, all but where the others are
+            root = f"data.root={json.dumps(predictor.config.data.root)}"
+            prepared = prepared or _prepare_again(predictor, load_config(predictor.trained_config, [root]))
         except NetanomalyError as error:
             notes["baselines_missing"] = f"the training rows cannot be read: {error}"
     # A labelled step may also hold an unlabelled row, where duplicates are allowed: that row is not counted.
@@ -73,9 +77,9 @@ def evaluate(
     return report
 
 
-def _prepare_again(predictor: Predictor) -> Prepared:
+def _prepare_again(predictor: Predictor, config: Config) -> Prepared:
     """The rows of the bundle's config, with a word if a file is not what it was in training."""
-    prepared = prepare(predictor.config)
+    prepared = prepare(config)
     before = {entry["path"]: entry["sha256"] for entry in predictor.facts["data"]["files"]}
     after = {entry["path"]: entry["sha256"] for entry in prepared.fingerprint["files"]}
     changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))

@@ -17,8 +17,14 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader with the scalar rules of YAML 1.2 and no repeated keys."""
 
 
-# A fresh resolver table: inheriting PyYAML's would keep `no`, `010` and dates as YAML 1.1 reads them.
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that quotes every text which YAML 1.1 or 1.2 would read as something else."""
+
+
+# Fresh resolver tables. The loader's starts empty: inheriting PyYAML's would keep `no`, `010` and dates as YAML 1.1
+# reads them. The dumper keeps those and gets the rules of 1.2 as well.
 _Loader.yaml_implicit_resolvers = {}
+_Dumper.yaml_implicit_resolvers = copy.deepcopy(yaml.SafeDumper.yaml_implicit_resolvers)
 for _tag, _pattern, _first in [
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?[0-9]+", "-+0123456789"),
@@ -26,7 +32,8 @@ for _tag, _pattern, _first in [
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("merge", r"<<", "<"),
 ]:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+    for _table in (_Loader, _Dumper):
+        _table.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
 def _construct_int(loader: yaml.SafeLoader, node: yaml.Node) -> int:
@@ -36,6 +43,8 @@ def _construct_int(loader: yaml.SafeLoader, node: yaml.Node) -> int:
 def _construct_mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen: set[Any] = set()
     for key_node, _ in node.value:
+        if key_node.tag == "tag:yaml.org,2002:merge":
+            continue
         key = loader.construct_object(key_node, deep=True)
         if key in seen:
             raise yaml.constructor.ConstructorError(
@@ -80,6 +89,11 @@ def read_yaml(path: Path) -> Any:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: the config is not UTF-8 text (byte {error.start})") from error
     return parse_yaml(text, str(path))
+
+
+def dump_yaml(tree: dict[str, Any]) -> str:
+    """Plain values as YAML text; `parse_yaml` of it gives them back."""
+    return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 def apply_overrides(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

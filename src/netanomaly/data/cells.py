@@ -89,6 +89,8 @@ def to_numbers(texts: pd.Series, cells: CellFormat, percent: bool, column: str, 
     values = np.full(len(bare), np.nan)
     taken = is_number & ~is_missing
     values[taken] = bare[taken].to_numpy(dtype=np.float64)
+    values[np.isin(values, missing_numbers(cells))] = np.nan
+    is_missing = is_missing | (is_number & np.isnan(values))
     bad = np.flatnonzero(~is_missing & ~(is_number & np.isfinite(values)))
     if len(bad):
         row = int(bad[0])

@@ -117,6 +117,8 @@ class Channels:
         groups = sum(len(baselines) if kind in _NEEDS_BASELINE else 1 for kind in kinds)
         metrics = arrays["centre"].size
         wanted = {"centre": metrics, "floor": metrics, "offset": groups * metrics, "scale": groups * metrics}
+        if (arrays["scale"] <= 0).any() or (arrays["floor"] <= 0).any():
+            raise ValueError("the channels' scales are not all positive")
         if any(array.shape != (wanted[key],) or not np.isfinite(array).all() for key, array in arrays.items()):
             raise ValueError("the channels' numbers do not fit their kinds and metrics")
         return cls(kinds, baselines, **arrays)
@@ -191,11 +193,12 @@ def _robust_scale(column: NDArray[np.float64]) -> tuple[float, float]:
     """Centre and scale of a channel: the median, and a quarter of the span that holds 96 % of the rows.
 
     Where that span is narrow against the standard deviation (mostly zeros, a few bursts), a tenth of the
-    latter; 1 for a constant or wholly missing channel.
+    latter, without the outermost thousandth: one glitch must not silence a metric. 1 for a constant or wholly
+    missing channel.
     """
     known = column[np.isfinite(column)]
     if len(known) == 0:
         return 0.0, 1.0
-    low, middle, high = np.quantile(known, [0.02, 0.5, 0.98])
-    scale = max((high - low) / 4, float(np.std(known)) / 10)
+    lowest, low, middle, high, highest = np.quantile(known, [0.0005, 0.02, 0.5, 0.98, 0.9995])
+    scale = max((high - low) / 4, float(np.std(known.clip(lowest, highest))) / 10)
     return float(middle), float(scale) if 0 < scale < np.inf else 1.0

@@ -11,6 +11,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,9 @@ from numpy.typing import NDArray
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, to_numbers
 from netanomaly.data.text_files import codec, open_text
 from netanomaly.errors import DataError
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 
 def read_header(path: Path, cells: CellFormat) -> list[str]:
@@ -50,7 +54,7 @@ def read_csv(path: Path, columns: Columns, cells: CellFormat) -> Source:
         return _read_slowly(path, header, columns, cells)
     if frame.empty:
         raise DataError(f"{path}: only a header and no rows")
-    return Source(str(path), frame, _line_finder(path, cells))
+    return Source(str(path), frame, _line_finder(path, len(header), cells))
 
 
 def _first_line(reader: Iterator[list[str]]) -> list[str]:
@@ -58,8 +62,22 @@ def _first_line(reader: Iterator[list[str]]) -> list[str]:
     return next((fields for fields in reader if not _is_blank(fields)), [])
 
 
+def _lines(reader: Reader, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines after the header that are not blank, each with the number of the line on which it starts."""
+    _first_line(reader)
+    line = reader.line_num + 1
+    try:
+        for fields in reader:
+            if not _is_blank(fields):
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}: line {line}: not a readable line of a CSV: {error}") from error
+
+
 def _is_blank(fields: Sequence[str]) -> bool:
-    return len(fields) == 0 or (len(fields) == 1 and not fields[0].strip())
+    """Whether a line is empty or of spaces; one with an empty field in quotes is neither."""
+    return len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip())
 
 
 def _read_fast(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> pd.DataFrame | None:
@@ -76,7 +94,7 @@ def _read_fast(path: Path, header: Sequence[str], columns: Columns, cells: CellF
     except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error):
         return None
     for column in columns.percent:
-        frame[column] = to_numbers(frame[column], cells, True, column, _line_finder(path, cells))
+        frame[column] = to_numbers(frame[column], cells, True, column, _line_finder(path, len(header), cells))
     return frame
 
 
@@ -135,14 +153,9 @@ def _read_slowly(path: Path, header: Sequence[str], columns: Columns, cells: Cel
     rows: list[list[str]] = []
     skipped = 0
     with open_text(path, cells.encoding) as stream:
-        reader = csv.reader(stream, delimiter=cells.separator, strict=True)
-        _first_line(reader)
-        line = reader.line_num + 1
-        for fields in reader:
+        for line, fields in _lines(csv.reader(stream, delimiter=cells.separator, strict=True), path):
             if len(fields) == len(header):
                 rows.append([fields[place] for place in places])
-            elif _is_blank(fields):
-                pass
             elif cells.skip_bad_lines:
                 skipped += 1
             else:
@@ -150,29 +163,25 @@ def _read_slowly(path: Path, header: Sequence[str], columns: Columns, cells: Cel
                     f"{path}: line {line}: found {len(fields)} fields, the header has {len(header)}"
                     f" ('{cells.separator.join(fields)[:60]}'); data.bad_lines: skip leaves such lines out"
                 )
-            line = reader.line_num + 1
     if not rows:
         raise DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
     frame = pd.DataFrame(rows, columns=wanted, dtype="str")
-    where = _line_finder(path, cells)
+    where = _line_finder(path, len(header), cells)
     for column in columns.numbers:
         frame[column] = to_numbers(frame[column], cells, column in columns.percent, column, where)
     return Source(str(path), frame, where, skipped)
 
 
-def _line_finder(path: Path, cells: CellFormat) -> Where:
+def _line_finder(path: Path, columns: int, cells: CellFormat) -> Where:
     """Finds the line on which a row starts by reading the file again: exact, with blank lines and quoted breaks."""
 
     def where(row: int) -> str:
+        line = 0
         with open_text(path, cells.encoding) as stream:
-            reader = csv.reader(stream, delimiter=cells.separator)
-            fields = len(_first_line(reader))
-            line = reader.line_num + 1
-            for found in reader:
-                row -= len(found) == fields
+            for line, fields in _lines(csv.reader(stream, delimiter=cells.separator), path):  # noqa: B007
+                row -= len(fields) == columns
                 if row < 0:
                     break
-                line = reader.line_num + 1
         return f"{path}: line {line}"
 
     return where

@@ -116,16 +116,25 @@ def _series_rows(table: Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
 
 def _jumps(times: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
     """Steps from the row before to each row, 0 for rows on the same step; times are sorted. (rows,)"""
-    jumps: NDArray[np.int64] = np.r_[0, (2 * np.diff(times) + interval_ns) // (2 * interval_ns)]
+    jumps: NDArray[np.int64] = np.r_[0, _rounded(np.diff(times), interval_ns)]
     if len(times) < 2 or (jumps[1:] > 0).all():
         return jumps
-    # Rows that share a step: measure from the step's first row, or a fast poller would never leave it.
-    first = times[0]
+    # Some rows share a step. A step that holds several rows is left by the clock, not measured anew from the row
+    # that leaves it: a poller faster than the interval would make two steps of one.
+    start, shared = times[0], False
     for i in range(1, len(times)):
-        jumps[i] = (2 * (times[i] - first) + interval_ns) // (2 * interval_ns)
+        jumps[i] = _rounded(times[i] - start, interval_ns)
         if jumps[i] > 0:
-            first = times[i]
+            start = start + jumps[i] * interval_ns if shared else times[i]
+            shared = False
+        else:
+            jumps[i], shared = 0, True
     return jumps
+
+
+def _rounded(differences: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
+    """Differences of times in intervals, halves upwards, without a detour over floats."""
+    return np.asarray(differences // interval_ns + (differences % interval_ns >= interval_ns - interval_ns // 2))
 
 
 def _refuse_duplicates(table: Table, rows: NDArray[np.int64], jumps: NDArray[np.int64], interval_ns: int) -> None:

@@ -192,6 +192,8 @@ def _refuse_equal_names(files: Mapping[Path, int]) -> None:
 def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table:
     frame = source.frame
     texts = frame[form.time_columns[0]]
+    # numbers of a frame are no text: they have a point whatever the files have
+    decimal = "." if pd.api.types.is_numeric_dtype(texts) else form.cells.decimal
     for column in form.time_columns[1:]:
         texts = as_text(texts) + " " + as_text(frame[column])
     labels = np.full(len(frame), UNLABELLED, dtype=object)
@@ -201,7 +203,7 @@ def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table
     return Table(
         metrics=form.metrics,
         series=_series_names(source, form.series_columns, name),
-        times=parse_times(texts, form.times, " ".join(form.time_columns), source.where),
+        times=parse_times(texts, form.times, " ".join(form.time_columns), source.where, decimal),
         time_texts=texts.to_numpy(dtype=object),
         values=_in_base_units(source, form.metrics),
         labels=labels,

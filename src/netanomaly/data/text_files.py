@@ -28,6 +28,8 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
         raise DataError(
             f"{path}: not {encoding} text (byte {error.object[error.start]:#04x}); set data.encoding"
         ) from error
+    except UnicodeError as error:
+        raise DataError(f"{path}: not {encoding} text ({error}); set data.encoding") from error
     except csv.Error as error:
         raise DataError(f"{path}: not a readable CSV: {error}") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Where, as_text, to_numbers
+from netanomaly.durations import LONGEST
 from netanomaly.errors import ConfigError, DataError
 
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
@@ -35,10 +36,10 @@ class TimeFormat:
     mixed_offsets: bool = False
 
 
-def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
+def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where, decimal: str = ".") -> NDArray[np.int64]:
     """Nanoseconds since 1970 in UTC of a column of times, shape (rows,).
 
-    The column holds text, or is a datetime column of pandas.
+    The column holds text (counts with the given decimal mark), or is a datetime column of pandas.
 
     Raises:
         DataError: a time is not of the declared format, has no offset where no time zone is declared, or
@@ -47,7 +48,7 @@ def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where) -
     if isinstance(texts.dtype, pd.DatetimeTZDtype) or pd.api.types.is_datetime64_dtype(texts):
         return _from_datetimes(texts, form, column, where)
     if form.unit is not None:
-        return _from_counts(texts, form, column, where)
+        return _from_counts(texts, form, column, where, decimal)
     codes, unique = pd.factorize(as_text(texts))
     first_rows = np.full(len(unique), -1)
     first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
@@ -71,7 +72,8 @@ def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.
     has_offset = form.format == "rfc3339" and bool(texts.str.contains(_OFFSET + "$", regex=True).all())
     in_utc = has_offset or "%z" in form.format.lower()
     try:
-        times = pd.to_datetime(texts, format=pattern, errors="coerce", utc=in_utc)
+        written = texts.str.upper() if form.format == "rfc3339" else texts  # RFC 3339 allows t and z
+        times = pd.to_datetime(written, format=pattern, errors="coerce", utc=in_utc)
     except ValueError as error:
         raise ConfigError(f"data.timestamp.format: {error}") from error
     if times.isna().any():
@@ -134,21 +136,21 @@ def _localize(times: pd.Series, form: TimeFormat, place: Where) -> pd.Series:
 
 def _nanoseconds(times: pd.Series, place: Where) -> NDArray[np.int64]:
     years = times.dt.year.to_numpy()
-    outside = np.flatnonzero((years < 1678) | (years > 2261))
-    if len(outside):
-        index = int(outside[0])
-        raise DataError(f"{place(index)}: found {times.iloc[index]}, outside the years 1678 to 2261")
+    for index in np.flatnonzero((years <= 1824) | (years >= 2116))[:1]:  # LONGEST on either side of 1970
+        raise DataError(f"{place(int(index))}: found {times.iloc[index]}, outside the years 1825 to 2115")
     return np.asarray(times.dt.tz_convert("UTC").dt.as_unit("ns").astype("int64"), dtype=np.int64)
 
 
-def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where) -> NDArray[np.int64]:
+def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where, decimal: str) -> NDArray[np.int64]:
     """Epochs and elapsed times; whole numbers exactly, others to the nanosecond that a float64 can tell."""
     factor = _UNIT_NS[form.unit or "s"]
     plain = as_text(texts)
     for row in np.flatnonzero(plain.str.lower().isin(["", "nan", "none", "<na>"]))[:1]:
         raise DataError(f"{where(int(row))}, column '{column}': found '{texts.iloc[row]}', no time")
-    approximate = to_numbers(plain, CellFormat(missing=()), False, column, where) * factor
-    outside = np.flatnonzero(~(np.abs(approximate) < 2**63 - 1))
+    approximate = to_numbers(plain, CellFormat(missing=(), decimal=decimal), False, column, where) * factor
+    for row in np.flatnonzero(~(np.abs(approximate) < LONGEST))[: form.format == "elapsed"]:
+        raise DataError(f"{where(int(row))}, column '{column}': found '{plain.iloc[row]}', more than 146 years")
+    outside = np.flatnonzero(~(np.abs(approximate) < LONGEST))
     if form.format == "epoch" and not len(outside):
         outside = np.flatnonzero((approximate < _PLAUSIBLE[0]) | (approximate > _PLAUSIBLE[1]))
     for row in outside[:1]:

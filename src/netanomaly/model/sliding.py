@@ -43,9 +43,9 @@ def sliding_lookup(
     block_values = pad(values, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, d, span), a view
     block_valid = pad(valid, (0, extra)).unfold(1, span, block)[:, None, :, None]  # (B, 1, N, 1, span)
 
-    scores = blocks @ block_keys  # (B, H, N, block, span)
-    scores = scores.masked_fill(~block_valid, torch.finfo(scores.dtype).min / 2)  # finite: see _into_band
-    scores = scores + _into_band(blocks @ positions.T, span)
+    scores = blocks @ block_keys + _into_band(blocks @ positions.T, span)  # (B, H, N, block, span)
+    inside = torch.ones(block, span, dtype=torch.bool, device=scores.device).triu().tril(length - 1)
+    scores = scores.masked_fill(inside & ~block_valid, torch.finfo(scores.dtype).min)  # finite: see _into_band
     found = scores.softmax(-1) @ block_values.transpose(-1, -2)  # (B, H, N, block, d)
     return found.flatten(2, 3)[:, :, :targets]
 
