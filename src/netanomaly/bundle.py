@@ -18,6 +18,7 @@ from torch import Tensor
 
 from netanomaly.config import Config, parse_config
 from netanomaly.data.channels import Channels
+from netanomaly.durations import parse_duration, span_rows
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import atomic, sha256, write_json
 
@@ -96,8 +97,9 @@ def _check_whole(bundle: Bundle) -> None:
         raise ValueError("class names are missing or repeated")
     if bundle.config.data.interval is None:
         raise ValueError("the config has no interval")
-    chosen = bundle.config.channels
-    if set(bundle.channels.kinds) != set(chosen.kinds) or len(bundle.channels.baselines) != len(chosen.baselines):
+    chosen, interval = bundle.config.channels, parse_duration(bundle.config.data.interval)
+    baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
+    if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:
         raise ValueError("the channels are not those of the config")
     if len(bundle.channels.centre) != len(bundle.config.data.metrics):
         raise ValueError(

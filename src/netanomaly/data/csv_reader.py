@@ -131,7 +131,10 @@ def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
             return True
         stream.seek(0)  # a separator inside quotes does not count: let the csv module decide
         lines = csv.reader(stream, delimiter=cells.separator, strict=True)
-        return all(len(fields) == columns or _is_blank(fields) for fields in lines)
+        try:
+            return all(len(fields) == columns or not fields for fields in lines)
+        except csv.Error:
+            return False  # the slow pass tells the line
 
 
 def _holds_booleans(

@@ -119,14 +119,16 @@ def _jumps(times: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
     jumps: NDArray[np.int64] = np.r_[0, _rounded(np.diff(times), interval_ns)]
     if len(times) < 2 or (jumps[1:] > 0).all():
         return jumps
-    # Some rows share a step. A step that holds several rows is left by the clock, not measured anew from the row
-    # that leaves it: a poller faster than the interval would make two steps of one.
+    # Some rows share a step. After a step with several rows the clock counts, not the row that leaves it: a poller
+    # faster than the interval would make two steps of one, and where a step ends would depend on the first row.
     start, shared = times[0], False
     for i in range(1, len(times)):
         jumps[i] = _rounded(times[i] - start, interval_ns)
         if jumps[i] > 0:
-            start = start + jumps[i] * interval_ns if shared else times[i]
-            shared = False
+            on_clock = _rounded(times[i], interval_ns) * interval_ns
+            if shared:
+                jumps[i] = np.maximum(1, _rounded(on_clock - start, interval_ns))
+            start, shared = on_clock if shared else times[i], False
         else:
             jumps[i], shared = 0, True
     return jumps

@@ -100,6 +100,8 @@ class NetworkAnomalyClassifier(nn.Module):
             self.weigh = nn.Linear(width, 1, bias=False)
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, classes)
+        nn.init.normal_(self.head.weight, std=0.02)  # fresh logits are near zero: no class is preferred
+        nn.init.zeros_(self.head.bias)
 
     @property
     def history_rows(self) -> int:

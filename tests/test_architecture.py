@@ -1,0 +1,172 @@
+"""Who may know whom, and what importing costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import netanomaly
+
+ROOT = Path(netanomaly.__file__).parent
+UPSTAIRS = {"bundle", "predictor", "run", "prepare", "build", "config", "cli"}
+PUBLIC = [
+    "BundleError",
+    "Config",
+    "ConfigError",
+    "DataError",
+    "NetanomalyError",
+    "Predictor",
+    "TrainingError",
+    "evaluate",
+    "load",
+    "load_config",
+    "train",
+]
+
+
+def _name(path: Path) -> str:
+    """`data/schema.py` is the module `data.schema`."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+MODULES = {_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    """What of the package a module imports, anywhere in it: `netanomaly.data.grid` is `data.grid`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            first, _, rest = name.partition(".")
+            if first == "netanomaly":
+                yield rest
+
+
+def _users(target: str) -> set[str]:
+    """Modules that import `target` or something of it."""
+    return {
+        name
+        for name, tree in MODULES.items()
+        if any(found == target or found.startswith(f"{target}.") for found in _imports(tree))
+    }
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["data.schema", "model.positions", "training.losses", "training.schedule", "evaluation.metrics", "errors"],
+)
+def test_the_lowest_modules_know_nothing_of_the_package(module: str) -> None:
+    assert not list(_imports(MODULES[module]))
+
+
+def test_the_model_knows_only_itself() -> None:
+    for name, tree in MODULES.items():
+        if name.startswith("model."):
+            assert all(found.startswith("model.") for found in _imports(tree)), name
+
+
+@pytest.mark.parametrize(
+    ("room", "unknown"),
+    [
+        (
+            "data",
+            ("model", "training", "evaluation", "bundle", "predictor", "run", "prepare", "build", "config", "cli"),
+        ),
+        ("training", ("evaluation", "bundle", "predictor", "run", "prepare", "build", "config", "cli")),
+        (
+            "evaluation",
+            ("model", "training", "bundle", "predictor", "run", "prepare", "build", "config", "cli", "data"),
+        ),
+    ],
+)
+def test_a_room_does_not_know_those_above_it(room: str, unknown: set[str]) -> None:
+    for name, tree in MODULES.items():
+        if name.startswith(f"{room}."):
+            assert not [found for found in _imports(tree) if found.split(".")[0] in unknown], name
+
+
+def test_the_loops_know_nothing_of_what_runs_them() -> None:
+    found = " ".join(_imports(MODULES["training.engine"]))
+    assert not [name for name in ("trainer", "bundle", "predictor", "evaluation", "run") if name in found]
+
+
+def test_only_the_program_knows_the_command_line() -> None:
+    assert _users("cli") == {"__main__"}
+
+
+def test_only_what_builds_reads_config_objects() -> None:
+    takers = set()
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if name != "config" and isinstance(node, ast.ClassDef):
+                annotations = [n.annotation for n in ast.walk(node) if isinstance(n, (ast.AnnAssign, ast.arg))]
+                if any("Config" in ast.unparse(found) for found in annotations if found is not None):
+                    takers.add(node.name)
+    assert takers <= {"Bundle", "Predictor", "Prepared"}
+
+
+def test_no_module_is_two_rooms() -> None:
+    lengths = {_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in ROOT.rglob("*.py")}
+    assert max(lengths.values()) <= 310, max(lengths, key=lambda name: lengths[name])
+
+
+def test_public_names() -> None:
+    assert netanomaly.__all__ == PUBLIC == sorted(PUBLIC) == sorted(netanomaly._HOMES)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_is_what_its_home_defines(name: str) -> None:
+    tree = MODULES[netanomaly._HOMES[name]]
+    assert name in {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    assert not set(PUBLIC) & set(MODULES)
+
+
+def test_public_names_are_the_same_at_first_and_second_use() -> None:
+    _run("import netanomaly as n; assert all(getattr(n, name) is getattr(n, name) for name in n.__all__)")
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'netanomaly' has no attribute 'trian'"):
+        netanomaly.trian  # noqa: B018
+
+
+def _run(code: str) -> str:
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+HEAVY = {"torch", "pandas", "sklearn", "numpy", "scipy", "safetensors", "pydantic"}
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    loaded = _run("import sys, netanomaly; print(*sys.modules)").split()
+    assert not HEAVY & set(loaded)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"]], ids=" ".join)
+def test_asking_the_program_for_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "netanomaly", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in result.stderr.splitlines()}
+    assert "netanomaly" in loaded
+    assert not HEAVY & loaded
+
+
+def test_importing_the_model_does_not_import_the_data() -> None:
+    loaded = _run("import sys, netanomaly.model.classifier; print(*sys.modules)").split()
+    assert not {name for name in loaded if name.startswith(("netanomaly.data", "pandas", "sklearn"))}

@@ -1,0 +1,258 @@
+"""The trainer: epochs, validation, early stopping, and the best model kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from netanomaly.data.batches import ChannelSegment, stretches
+from netanomaly.errors import TrainingError
+from netanomaly.model.classifier import NetworkAnomalyClassifier
+from netanomaly.training.engine import segment_logits
+from netanomaly.training.schedule import learning_rate_factor
+from netanomaly.training.trainer import Outcome, Recipe, fit
+
+CHANNELS, CLASSES = 3, 2
+CPU = torch.device("cpu")
+
+
+def _recipe(**changes: Any) -> Recipe:
+    standard: dict[str, Any] = {
+        "epochs": 4,
+        "batch_size": 2,
+        "stretch": 16,
+        "learning_rate": 0.01,
+        "warmup": 0.1,
+        "weight_decay": 0.05,
+        "gradient_clip": 1.0,
+        "label_smoothing": 0.0,
+        "class_weights": "none",
+        "jitter": 0.1,
+        "patience": 10,
+    }
+    return Recipe(**{**standard, **changes})
+
+
+def _segments(rows: int = 70) -> list[ChannelSegment]:
+    """Rows whose class is the sign of their first channel."""
+    result = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        channels = rng.standard_normal((rows, CHANNELS)).astype(np.float32)
+        result.append(ChannelSegment(channels, np.full(rows, True), (channels[:, 0] > 0).astype(np.int64)))
+    return result
+
+
+def _model(seed: int = 0) -> NetworkAnomalyClassifier:
+    torch.manual_seed(seed)
+    return NetworkAnomalyClassifier(CHANNELS, CLASSES, window=4, width=8, n_heads=2, stem=1, dropout=0.1)
+
+
+def _fit(
+    model: nn.Module,
+    log: Path,
+    score: Callable[[], float] = lambda: 0.5,
+    *,
+    seed: int = 0,
+    segments: list[ChannelSegment] | None = None,
+    **changes: Any,
+) -> Outcome:
+    counts = torch.tensor([100.0, 100.0], dtype=torch.float64)
+    training = _segments() if segments is None else segments
+    return fit(model, training, score, counts, 3, _recipe(**changes), seed=seed, device=CPU, log_path=log)
+
+
+def _records(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+class _Scores:
+    """Validation scores from a list; keeps the weights that each was given for."""
+
+    def __init__(self, model: nn.Module, *values: float) -> None:
+        self.model, self.values = model, values
+        self.weights: list[dict[str, Tensor]] = []
+
+    def __call__(self) -> float:
+        self.weights.append({name: weight.clone() for name, weight in self.model.state_dict().items()})
+        return self.values[len(self.weights) - 1]
+
+
+def _equal(state: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return all(torch.equal(state[name], other[name]) for name in state)
+
+
+@pytest.mark.parametrize(
+    ("values", "best"),
+    [((0.1, 0.9, 0.3, 0.2), 2), ((0.9, 0.3, 0.2, 0.1), 1), ((0.1, 0.2, 0.3, 0.4), 4), ((0.0, 0.0, 0.0, 0.0), 1)],
+)
+def test_the_weights_of_the_best_epoch_are_left_in_the_model(
+    tmp_path: Path, values: tuple[float, ...], best: int
+) -> None:
+    model = _model()
+    score = _Scores(model, *values)
+    outcome = _fit(model, tmp_path / "log", score)
+    assert (outcome.best_epoch, outcome.best_validation_macro_f1, outcome.epochs) == (best, values[best - 1], 4)
+    assert _equal(model.state_dict(), score.weights[best - 1])
+    assert not _equal(score.weights[0], score.weights[1])
+
+
+def test_training_stops_when_the_score_gets_no_better(tmp_path: Path) -> None:
+    model = _model()
+    score = _Scores(model, 0.1, 0.5, 0.5, 0.4, 0.6, 0.7)
+    outcome = _fit(model, tmp_path / "log", score, epochs=6, patience=2)
+    assert (outcome.epochs, outcome.best_epoch) == (4, 2)
+    assert _equal(model.state_dict(), score.weights[1])
+
+
+def test_one_line_of_the_log_per_epoch(tmp_path: Path) -> None:
+    model = _model()
+    _fit(model, tmp_path / "log", _Scores(model, 0.1, 0.5, 0.2, 0.3))
+    records = _records(tmp_path / "log")
+    assert [record["epoch"] for record in records] == [1, 2, 3, 4]
+    assert [record["validation_macro_f1"] for record in records] == [0.1, 0.5, 0.2, 0.3]
+    assert set(records[0]) == {
+        "epoch",
+        "steps",
+        "loss",
+        "gradient_norm",
+        "learning_rate",
+        "validation_macro_f1",
+        "seconds",
+    }
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize(("rows", "stretch", "size"), [(70, 16, 2), (70, 64, 8), (17, 1, 5)])
+def test_the_schedule_ends_with_the_last_step(tmp_path: Path, epochs: int, rows: int, stretch: int, size: int) -> None:
+    segments = _segments(rows)
+    _fit(_model(), tmp_path / "log", segments=segments, epochs=epochs, stretch=stretch, batch_size=size, seed=5)
+    plans = [stretches(segments, stretch, np.random.default_rng([5, epoch])) for epoch in range(1, epochs + 1)]
+    steps = np.cumsum([-(-len(plan) // size) for plan in plans])
+    records = _records(tmp_path / "log")
+    assert [record["steps"] for record in records] == steps.tolist()
+    recipe, total = _recipe(), int(steps[-1])
+    warmup = round(recipe.warmup * total)
+    rates = [recipe.learning_rate * learning_rate_factor(int(step) - 1, warmup, total) for step in steps]
+    assert [record["learning_rate"] for record in records] == pytest.approx(rates, abs=1e-15)
+
+
+def test_one_seed_gives_the_same_weights_to_the_last_bit(tmp_path: Path) -> None:
+    models = [_model(), _model()]
+    for model in models:
+        torch.manual_seed(3)
+        _fit(model, tmp_path / "log", seed=3)
+    assert _equal(models[0].state_dict(), models[1].state_dict())
+
+
+def test_another_seed_gives_other_weights(tmp_path: Path) -> None:
+    models = [_model(), _model()]
+    for seed, model in enumerate(models):
+        torch.manual_seed(3)  # initial weights, dropout and jitter stay; the order of the stretches is another
+        _fit(model, tmp_path / "log", seed=seed)
+    assert not _equal(models[0].state_dict(), models[1].state_dict())
+
+
+class _Still(nn.Module):
+    """A matrix, a vector and a scalar that the loss does not depend on: only weight decay can move them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.ones(2, 2))
+        self.vector = nn.Parameter(torch.ones(2))
+        self.scalar = nn.Parameter(torch.ones(()))
+        self.frozen = nn.Parameter(torch.ones(2, 2), requires_grad=False)
+        self.head = nn.Linear(CHANNELS, CLASSES)
+
+    def forward(self, channels: Tensor, valid: Tensor) -> Tensor:
+        logits: Tensor = self.head(channels[:, 3:])
+        return logits + 0 * (self.matrix.sum() + self.vector.sum() + self.scalar)
+
+
+def test_weight_decay_spares_vectors(tmp_path: Path) -> None:
+    model = _Still()
+    _fit(model, tmp_path / "log", weight_decay=0.5)
+    assert (model.matrix < 1).all()
+    assert (model.vector == 1).all()
+    assert model.scalar == 1
+    assert (model.frozen == 1).all()
+
+
+def test_weight_decay_can_be_switched_off(tmp_path: Path) -> None:
+    model = _Still()
+    _fit(model, tmp_path / "log", weight_decay=0.0)
+    assert (model.matrix == 1).all()
+
+
+@pytest.mark.parametrize("kind", ["none", "balanced", "sqrt"])
+def test_training_learns(tmp_path: Path, kind: str) -> None:
+    model, segments = _model(), _segments()
+    _fit(model, tmp_path / "log", _Scores(model, *np.linspace(0.1, 0.9, 12)), epochs=12, class_weights=kind)
+    found = np.concatenate(segment_logits(model, segments, CLASSES, model.history_rows, CPU)).argmax(1)
+    assert (found == np.concatenate([segment.targets for segment in segments])).mean() > 0.9
+    losses = [record["loss"] for record in _records(tmp_path / "log")]
+    assert losses[-1] < losses[0] / 2
+
+
+def _interrupting(model: nn.Module, epoch: int) -> tuple[_Scores, Callable[[], float]]:
+    scores = _Scores(model, *[0.5] * epoch)
+
+    def score() -> float:
+        value = scores()
+        if len(scores.weights) == epoch:
+            raise KeyboardInterrupt
+        return value
+
+    return scores, score
+
+
+def test_an_interrupt_leaves_the_best_epoch_so_far(tmp_path: Path) -> None:
+    model = _model()
+    scores, score = _interrupting(model, 3)
+    outcome = _fit(model, tmp_path / "log", score)
+    assert isinstance(outcome.stopped_by, KeyboardInterrupt)
+    assert outcome.best_epoch == 1
+    assert _equal(model.state_dict(), scores.weights[0])
+
+
+def test_an_interrupt_before_the_first_epoch_is_over_goes_on_up(tmp_path: Path) -> None:
+    model = _model()
+    with pytest.raises(KeyboardInterrupt):
+        _fit(model, tmp_path / "log", _interrupting(model, 1)[1])
+
+
+def _spoiling(model: nn.Module, segments: list[ChannelSegment], epoch: int) -> tuple[_Scores, Callable[[], float]]:
+    """Scores that leave data behind, after some epoch, of which no loss is finite."""
+    scores = _Scores(model, *[0.5] * 4)
+
+    def score() -> float:
+        value = scores()
+        if len(scores.weights) == epoch:
+            for segment in segments:
+                segment.channels[:] = np.inf
+        return value
+
+    return scores, score
+
+
+def test_a_loss_that_is_not_finite_leaves_the_best_epoch_so_far(tmp_path: Path) -> None:
+    model, segments = _model(), _segments()
+    scores, score = _spoiling(model, segments, 2)
+    outcome = _fit(model, tmp_path / "log", score, segments=segments)
+    assert isinstance(outcome.stopped_by, TrainingError)
+    assert (outcome.best_epoch, outcome.epochs) == (1, 3)
+    assert _equal(model.state_dict(), scores.weights[0])
+
+
+def test_a_loss_that_is_not_finite_in_the_first_epoch_goes_on_up(tmp_path: Path) -> None:
+    segments = _segments()
+    segments[0].channels[:] = np.inf
+    with pytest.raises(TrainingError):
+        _fit(_model(), tmp_path / "log", segments=segments)
