@@ -140,8 +140,9 @@ def test_a_label_without_any_cause_is_guessed_on_new_series(tmp_path: Path, kind
 
 
 def test_a_label_without_any_cause_is_known_by_level_on_series_of_the_training(tmp_path: Path) -> None:
+    """The control of the test above: the same rows leave the range of chance, 0.35 to 0.65, if links are known."""
     split = {"by": "time", "validation": "2026-03-01T00:01:30Z", "test": "2026-03-01T00:02:30Z"}
-    assert _accuracy(tmp_path / "run", _random_walks(seed=2), split, ["level", "deviation"]) > 0.85
+    assert _accuracy(tmp_path / "run", _random_walks(seed=2), split, ["level", "deviation"]) > 0.75
 
 
 def _trained_on_shares(directory: Path) -> Predictor:
