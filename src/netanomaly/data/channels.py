@@ -32,7 +32,8 @@ class Channels:
         change      x - x of the row before
         missing     1 where x is missing, else 0
         level       x
-    where e, the metric's `floor`, is its small positive value in training. Each but `missing` is centred and
+    where e, the metric's `floor`, is its small positive value in training (for a metric that stays far from zero e is
+    large against s, and spread is nearly deviation). Each but `missing` is centred and
     scaled as in training and squashed by asinh, so that a value 20 deviations away stays usable. What cannot
     be computed (missing) is 0.
 
