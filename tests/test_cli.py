@@ -179,6 +179,64 @@ def test_a_run_is_not_overwritten_unasked(trained: Path, capsys: pytest.CaptureF
     assert "--overwrite" in capsys.readouterr().err
 
 
+def test_the_input_is_never_overwritten(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network("g").to_csv(tmp_path / "g.csv", index=False)
+    before = (tmp_path / "g.csv").read_bytes()
+    assert main(["predict", str(trained / "run"), str(tmp_path / "g.csv"), "--out", str(tmp_path / "g.csv")]) == 2
+    check_line(capsys, ["g.csv", "one of the files to read"])
+    assert (tmp_path / "g.csv").read_bytes() == before
+
+
+def test_an_earlier_bundle_outlives_a_training_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = write_run(tmp_path)
+    assert main(["train", str(config), "--quiet", "--set", "training.epochs=1"]) == 0
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    capsys.readouterr()
+    arguments = ["--overwrite", "--set", "training.learning_rate=1e30", "--set", "training.warmup=0"]
+    assert main(["train", str(config), "--quiet", *arguments]) == 5
+    check_line(capsys, ["loss", "training.learning_rate"])
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+    netanomaly.load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("out", ["a directory", "no/place/to/write"])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    out: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "no").write_text("a file")
+    (tmp_path / "a directory").mkdir()
+    name = str(tmp_path / out) + ("" if out == "a directory" else ".csv")
+    arguments = ["eval", str(trained / "run")] if out == "a directory" else ["predict", str(trained / "run"), "x.csv"]
+    assert main([*arguments, "--out", name]) == 2
+    check_line(capsys, ["--out"])
+
+
+def test_classes_that_training_cannot_learn_are_told(tmp_path: Path) -> None:
+    frame = network()
+    frame.loc[(frame["link"] == "f") & (frame["label"] == "congestion"), "label"] = "flood"
+    config = write_run(tmp_path, frame)
+    done = call("train", config, "--set", "training.epochs=1")
+    assert done.returncode == 0
+    assert "test has classes that no training row has: flood" in done.stderr
+    assert "never seen in training, counted as wrong: flood" in done.stdout
+
+
+def test_a_wrong_interval_is_told(tmp_path: Path) -> None:
+    done = call("train", write_run(tmp_path), "--set", "data.interval=500ms", "--set", "training.epochs=1")
+    assert "data.interval is 500ms, but the usual step in these data is 1s" in done.stderr
+
+
+def test_a_message_is_one_printable_line_whatever_the_file_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_run(tmp_path)
+    text = (tmp_path / "links.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (tmp_path / "links.csv").write_text("".join([*text[:3], "\x00" * 5000 + "\n", *text[3:]]), encoding="utf-8")
+    assert main(["train", str(config), "--quiet"]) == 3
+    error = capsys.readouterr().err.removesuffix("\n")
+    assert error.isprintable() and len(error) < 2100 and "line 4" in error
+
+
 # ---- bad input: what was done to the data or the config, the exit code, and what the one line has to say
 
 
@@ -218,6 +276,8 @@ BAD_DATA: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], list[str]]] = 
     "fewer rows than a window": (lambda f: f.groupby("link").head(5), ["5 rows", "needs 8"]),
     "one class only": (lambda f: f.assign(label="normal"), ["one class only", "'normal'"]),
     "no labels": (lambda f: f.assign(label=""), ["no labelled rows for train"]),
+    "a stray quote in a label": (cell(7, "label", "nor\nmal"), ["line 9", "'label'", "quote without its partner"]),
+    "a control character in a series": (cell(7, "link", "a\x07"), ["line 9", "'link'", "control character"]),
     "the reserved label": (lambda f: f.replace({"label": {"congestion": "no_data"}}), ["'no_data'", "reserved"]),
 }
 
@@ -274,6 +334,8 @@ BAD_CONFIG: dict[str, tuple[str, list[str]]] = {
     "an unknown unit": ("data.metrics=[{name: rtt_ms, unit: miles}]", ["data.metrics.0.unit", "'miles'", "bit/s"]),
     "no interval": ("data.interval=null", ["data.interval", "required", "1s"]),
     "no labels": ("data.label=null", ["data.label", "data.incidents"]),
+    "a list that is none": ("data.metrics=rtt_ms", ["data.metrics", "expected a list"]),
+    "an empty run_dir": ("run_dir=''", ["run_dir"]),
     "an unknown series": ("data.split.test=[z]", ["data.split.test", "'z'", "a, b, c, d, e, f"]),
     "nothing left to train on": ("data.split.validation=[a, b, c, d, e]", ["no series is left"]),
     "a pattern without a match": ("data.metrics=[tx_*]", ["'tx_*'", "matches no column"]),

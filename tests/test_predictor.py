@@ -361,3 +361,36 @@ def test_context_of_rows_that_share_steps_is_enough(run: Path) -> None:
     for first in (100, 101, 102):
         start = first + 3 * predictor.facts["history_rows"]  # at most three rows lie on a step
         _same(predictor.predict(whole.loc[first:]).loc[start:], expected.loc[start:])
+
+
+def test_a_unit_of_another_quantity_is_refused(run: Path) -> None:
+    metrics = "[{name: rtt_ms, unit: bit/s}, {name: throughput_bps, unit: bit/s}, {name: loss_ratio, unit: ratio}]"
+    with pytest.raises(ConfigError, match="same"):
+        load(run, overrides=f"data.metrics={metrics}")
+
+
+def test_one_file_may_be_given_as_a_path(predictor: Predictor, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    _same(predictor.predict_files(tmp_path / "new.csv"), predictor.predict(frame))
+
+
+@pytest.mark.parametrize("value", [1e160, -1e200, 1e300, 1.7e308])
+def test_values_near_the_largest_float_are_labelled_without_a_warning(
+    predictor: Predictor, frame: pd.DataFrame, value: float
+) -> None:
+    frame.loc[[3, 100], "throughput_bps"] = value
+    assert np.isfinite(predictor.predict(frame)[PROBABILITIES].to_numpy()).all()
+
+
+@pytest.mark.parametrize("value", [1e160, -1e200, 1e300])
+def test_values_near_the_largest_float_do_not_stop_training(tmp_path: Path, value: float) -> None:
+    frame = network()
+    frame.loc[[3, 700, 1100], "throughput_bps"] = value
+    train(settings(tmp_path / "run", training={"epochs": 1}), frames=frame)
+    assert (tmp_path / "run" / "evaluation.json").exists()
+
+
+@pytest.mark.parametrize("wrong", ["links.csv", [1], None, np.zeros((3, 3))], ids=["text", "list", "none", "array"])
+def test_what_is_no_frame_is_refused(predictor: Predictor, wrong: object) -> None:
+    with pytest.raises(DataError, match="expected a pandas DataFrame"):
+        predictor.predict(wrong)  # type: ignore[arg-type]

@@ -212,6 +212,8 @@ def build_device(name: str) -> torch.device:
     """
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device: cuda is asked for, but PyTorch sees no CUDA device; use cpu or auto")
+    if name not in ("auto", "cpu", "cuda"):
+        raise ConfigError(f"device: '{name}' is not one of auto, cpu, cuda")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda":

@@ -97,6 +97,8 @@ def _check_whole(bundle: Bundle) -> None:
         raise ValueError("class names are missing or repeated")
     if bundle.config.data.interval is None:
         raise ValueError("the config has no interval")
+    if not all(bool(weight.isfinite().all()) for weight in bundle.weights.values()):
+        raise ValueError("some weights are not finite")
     chosen, interval = bundle.config.channels, parse_duration(bundle.config.data.interval)
     baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
     if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NetanomalyError as error:
         if options.debug:
             raise
-        print(f"netanomaly: {error}", file=sys.stderr)
+        print(f"netanomaly: {_one_line(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print("netanomaly: interrupted", file=sys.stderr)
@@ -46,9 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _one_line(message: str) -> str:
+    """A message that quotes a file may hold anything: no line breaks, no control characters, no end of it."""
+    return "".join(character if character.isprintable() else "?" for character in message[:2000])
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="netanomaly",
+        allow_abbrev=False,
         description="Names the state of a network at every moment from windows of its metrics.",
         epilog="exit codes: 0 done, 2 bad config or arguments, 3 bad data, 4 bad bundle, 5 training cannot go on, "
         "130 interrupted",
@@ -59,19 +65,23 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
     common.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (device)")
-    common.add_argument("--quiet", action="store_true", help="say only what went wrong")
+    common.add_argument("--quiet", action="store_true", help="no progress: only results and what went wrong")
     common.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
     rooted = argparse.ArgumentParser(add_help=False)
     rooted.add_argument("--data-root", metavar="DIR", help="where relative paths of the config start (data.root)")
 
-    train = commands.add_parser("train", parents=[common, rooted], help="learn from labelled rows, as a YAML file says")
+    train = commands.add_parser(
+        "train", allow_abbrev=False, parents=[common, rooted], help="learn from labelled rows, as a YAML file says"
+    )
     train.add_argument("config", type=Path, help="YAML file; see configs/")
     train.add_argument("--run-dir", metavar="DIR", help="the directory to write (run_dir)")
     train.add_argument("--overwrite", action="store_true", help="replace a run that is there")
     train.set_defaults(command=_train)
 
-    evaluate = commands.add_parser("eval", parents=[common, rooted], help="score a trained bundle on labelled rows")
+    evaluate = commands.add_parser(
+        "eval", allow_abbrev=False, parents=[common, rooted], help="score a trained bundle on labelled rows"
+    )
     evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     evaluate.add_argument("files", nargs="*", help="labelled files; default: the test part of the bundle's data")
     evaluate.add_argument(
@@ -82,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     evaluate.set_defaults(command=_evaluate)
 
-    predict = commands.add_parser("predict", parents=[common], help="label the rows of files")
+    predict = commands.add_parser("predict", allow_abbrev=False, parents=[common], help="label the rows of files")
     predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
     predict.add_argument("--out", type=Path, metavar="FILE", help="CSV or CSV.gz to write; default: standard output")
@@ -114,6 +124,7 @@ def _train(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     from netanomaly.build import threads
     from netanomaly.evaluation.report import report_text
+    from netanomaly.files import write_json
     from netanomaly.predictor import load
     from netanomaly.run import EVALUATION
     from netanomaly.scoring import evaluate
@@ -123,9 +134,10 @@ def _evaluate(options: argparse.Namespace) -> None:
     out = options.out or (None if options.files else directory / EVALUATION)
     _check_place(out)
     with threads(predictor.config):
-        report = evaluate(predictor, files=options.files, out=out)
+        report = evaluate(predictor, files=options.files)
     print(report_text(report))
     if out is not None:
+        write_json(out, report)
         print(f"\nevaluation: {out}")
 
 
@@ -137,6 +149,10 @@ def _predict(options: argparse.Namespace) -> None:
     if options.out is not None and not str(options.out).endswith((".csv", ".csv.gz")):
         raise ConfigError(f"--out {options.out}: write a .csv or a .csv.gz")
     _check_place(options.out)
+    if options.out is not None and any(
+        Path(file).exists() and options.out.resolve() == Path(file).resolve() for file in options.files
+    ):
+        raise ConfigError(f"--out {options.out}: is one of the files to read; it would be replaced")
     predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
     with threads(predictor.config):
         labelled = predictor.predict_files(options.files)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from netanomaly.config_errors import explain
 from netanomaly.data.schema import UNITS, Kind
-from netanomaly.durations import check_span, parse_duration
+from netanomaly.durations import check_gap, check_span, parse_duration
 from netanomaly.errors import ConfigError
 from netanomaly.yaml_reader import apply_overrides, dump_yaml, read_yaml
 
@@ -41,6 +41,10 @@ def _listed(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
     return (value,) if isinstance(value, (str, int)) and not isinstance(value, bool) else value
+
+
+def _tab(value: Any) -> Any:
+    return "\t" if value == "\\t" else value  # as a shell passes it on
 
 
 def _metric_shorthand(value: Any) -> Any:
@@ -136,7 +140,7 @@ class DataConfig(Section):
 
     root: str = "."  # relative paths start here
     files: Names = ()  # paths or patterns
-    separator: str = Field(default=",", min_length=1, max_length=1)
+    separator: Annotated[str, Field(min_length=1, max_length=1), BeforeValidator(_tab)] = ","  # of all CSV files here
     decimal: Literal[".", ","] = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = ("", "NaN", "nan")  # cells that mean "not measured"
@@ -148,7 +152,7 @@ class DataConfig(Section):
     incidents: str | None = None  # CSV with the series columns, start, end, label: instead of a label column
     normal: str = "normal"  # the label of rows outside all incidents
     interval: Duration | None = None  # time between rows
-    max_gap: SpanField = 10  # a longer silence starts a new segment
+    max_gap: Annotated[int | str, AfterValidator(check_gap)] = 10  # a longer silence starts a new segment
     duplicates: Literal["error", "last", "mean"] = "error"  # several rows of one series in one interval
     split: Split = SplitBySeries()
 
@@ -171,8 +175,12 @@ ChannelKind = Literal["deviation", "log_ratio", "spread", "change", "missing", "
 class ChannelsConfig(Section):
     """What the model sees of each metric in a row."""
 
-    kinds: tuple[ChannelKind, ...] = Field(
-        default=("deviation", "log_ratio", "spread", "change", "missing"), min_length=1
+    kinds: Annotated[tuple[ChannelKind, ...], Field(min_length=1), BeforeValidator(_listed)] = (
+        "deviation",
+        "log_ratio",
+        "spread",
+        "change",
+        "missing",
     )
     baselines: Annotated[tuple[SpanField, ...], Field(min_length=1), BeforeValidator(_listed)] = (256,)
 
@@ -225,7 +233,7 @@ class Config(Section):
     seed: int = Field(default=0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = Field(default=None, ge=1, le=1024)  # CPU threads; default: PyTorch's choice
-    run_dir: str = "runs/default"  # the directory training writes and load() reads
+    run_dir: str = Field(default="runs/default", min_length=1)  # the directory training writes and load() reads
 
     def to_dict(self) -> dict[str, Any]:
         """The tree as plain JSON values; `parse_config` of it gives an equal config."""
@@ -245,10 +253,11 @@ def load_config(source: str | Path | Mapping[str, Any] | Config, overrides: Iter
     if isinstance(source, (str, Path)):
         tree, name = read_yaml(Path(source)), str(source)
     else:
-        tree, name = source.to_dict() if isinstance(source, Config) else dict(source), "config"
-    if not isinstance(tree, dict):
+        tree, name = source.to_dict() if isinstance(source, Config) else source, "config"
+    if not isinstance(tree, Mapping):
         raise ConfigError(f"{name}: the config is not a mapping of sections (found {type(tree).__name__})")
-    return parse_config(apply_overrides(tree, overrides), name)
+    given = [overrides] if isinstance(overrides, str) else overrides
+    return parse_config(apply_overrides(dict(tree), given), name)
 
 
 def parse_config(tree: Mapping[str, Any], name: str = "config") -> Config:

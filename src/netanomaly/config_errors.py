@@ -36,6 +36,10 @@ def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, s
         return path, f"by: {problem['ctx']['tag']!r} is not one of {problem['ctx']['expected_tags']}"
     found = problem.get("input")
     message = problem["msg"].removeprefix("Value error, ")
+    if kind == "tuple_type":
+        message = "expected a list, like [a, b]"
+    elif kind == "too_short":
+        message = "give at least one"
     if isinstance(found, (str, int, float, bool)) and repr(found) not in message:
         message += f", found {found!r}"
     return path, message[:1].lower() + message[1:]

@@ -57,6 +57,11 @@ def check_span(span: Span) -> Span:
     return span
 
 
+def check_gap(span: Span) -> Span:
+    """The span itself, if it is no row, some rows or a duration; raises ValueError otherwise."""
+    return span if span == 0 else check_span(span)
+
+
 def span_rows(span: Span, interval_ns: int) -> int:
     """Rows that a span covers on a grid of `interval_ns`: `32s` on a 0.5 s grid is 64 rows."""
     if isinstance(span, int):

@@ -17,6 +17,7 @@ from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, channel_segment
 from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
+from netanomaly.data.schema import UNITS
 from netanomaly.errors import BundleError, ConfigError, DataError
 from netanomaly.training.engine import segment_logits
 
@@ -72,8 +73,9 @@ class Predictor:
         result.index = frame.index
         return result
 
-    def predict_files(self, files: Sequence[str | PathLike[str]]) -> pd.DataFrame:
-        """Label every row of CSV or Parquet files (paths or patterns), in order; see `predict`."""
+    def predict_files(self, files: str | PathLike[str] | Sequence[str | PathLike[str]]) -> pd.DataFrame:
+        """Label every row of CSV or Parquet files (paths or patterns, one or several), in order; see `predict`."""
+        files = [files] if isinstance(files, (str, PathLike)) else files
         form = build_input_format(self.config.data).without_label()
         paths = find_files([str(file) for file in files], ".")
         return self._predict(read_table(dict.fromkeys(paths, NO_PART), form))
@@ -147,15 +149,18 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
 
 def _adapted(config: Config, overrides: Iterable[str]) -> Config:
     """The bundle's config with other ways to read rows; what the weights depend on has to stay."""
-    given = list(overrides)
+    given = [overrides] if isinstance(overrides, str) else list(overrides)
     for override in given:
         key = override.partition("=")[0]
         if not any(key == allowed or key.startswith(f"{allowed}.") for allowed in CHANGEABLE):
             raise ConfigError(f"--set {key}: a trained bundle keeps it; these can change: {', '.join(CHANGEABLE)}")
     changed = load_config(config, given)
-    before, after = ([(m.name, m.kind) for m in c.data.metrics] for c in (config, changed))
+    before, after = ([(m.name, m.kind, UNITS[m.unit][0]) for m in c.data.metrics] for c in (config, changed))
     if before != after:
-        raise ConfigError("--set data.metrics: names, kinds and order have to stay; columns and units may change")
+        raise ConfigError(
+            "--set data.metrics: names, kinds and order have to stay; columns may change, and units to others of the "
+            "same quantity (Mbit/s for bit/s)"
+        )
     return changed
 
 

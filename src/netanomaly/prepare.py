@@ -132,6 +132,8 @@ def _frames_by_part(config: Config, frames: Frames) -> list[tuple[pd.DataFrame, 
         if isinstance(config.data.split, SplitByFile):
             raise ConfigError("data.split: by: file does not go with one frame; pass frames={'train': ..., ...}")
         return [(frames, NO_PART, "frame")]
+    if not isinstance(frames, Mapping):
+        raise ConfigError(f"frames: expected a DataFrame or a dict of them by part, found {type(frames).__name__}")
     unknown = set(frames) - set(PART_NAMES)
     if unknown or not {"train", "validation"} <= set(frames):
         raise ConfigError(f"frames: expected the keys train, validation and maybe test, found {', '.join(frames)}")

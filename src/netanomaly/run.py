@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "RUN.md"
 _FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, RESOLVED, EXPLANATION, SPLIT)
 
+_TITLE = "# A netanomaly run"
+
 
 def train(
     config: str | PathLike[str] | Mapping[str, Any] | Config,
@@ -67,12 +69,12 @@ def train(
     _refuse_to_replace(directory, overwrite)
     prepared = prepare(checked, frames)
     _tell_split(prepared.report)
-    _clear(directory)
-    write_text(directory / RESOLVED, prepared.config.to_yaml())
-    write_json(directory / SPLIT, prepared.report)
-
+    _make_ready(directory)
     with threads(checked):
         bundle, outcome = _fit(prepared, device, directory / LOG)
+        (directory / EVALUATION).unlink(missing_ok=True)  # only now that there is something to replace it all with
+        write_text(directory / RESOLVED, prepared.config.to_yaml())
+        write_json(directory / SPLIT, prepared.report)
         save_bundle(directory, bundle)
         write_text(directory / EXPLANATION, _explanation(bundle, outcome))
         log.info(
@@ -200,18 +202,27 @@ def _refuse_to_replace(directory: Path, overwrite: bool) -> None:
     if (directory / MANIFEST).exists() and not overwrite:
         raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
     present = [name for name in _FILES if (directory / name).exists()]
-    if present and not (directory / SPLIT).exists():
+    if present and not _is_run(directory):
         raise ConfigError(
             f"run_dir: {directory / present[0]} is not of a run and would be replaced; name another run_dir"
         )
 
 
-def _clear(directory: Path) -> None:
-    """Make the run's directory, without the files of an earlier run. Only now: the new data are known to be good."""
+def _is_run(directory: Path) -> bool:
+    """Whether a training made this directory, finished or not."""
+    try:
+        return (directory / EXPLANATION).read_text(encoding="utf-8").startswith(_TITLE)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _make_ready(directory: Path) -> None:
+    """Make the run's directory and start a log; an earlier bundle stays until there is a new one."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name in _FILES:
-            (directory / name).unlink(missing_ok=True)
+        if not _is_run(directory):
+            write_text(directory / EXPLANATION, f"{_TITLE}\n\nStill training: nothing is saved yet.\n")
+        (directory / LOG).write_text("", encoding="utf-8")
         for leftover in directory.glob(TEMPORARY):
             leftover.unlink(missing_ok=True)
     except OSError as error:
@@ -224,7 +235,16 @@ def _tell_split(report: Mapping[str, Any]) -> None:
         shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         log.info("%s: %d labelled rows of %d series (%s)", part, report[part]["rows"], len(names), shown or "none")
     if report["purged_rows"]:
-        log.info("%d rows are left out at the boundaries of the parts", report["purged_rows"])
+        log.info(
+            "%d rows at the boundaries are in no part: a decision depends on %d earlier rows; shorter "
+            "channels.baselines or a shorter model.window leave out fewer",
+            report["purged_rows"],
+            report["history_rows"],
+        )
+    for part in ("validation", "test"):
+        unknown = sorted(set(report[part]["classes"]) - set(report["train"]["classes"]))
+        if unknown:
+            log.warning("%s has classes that no training row has: %s", part, ", ".join(unknown))
     if report["unused_labelled_rows"]:
         log.warning("%d labelled rows are in no part of data.split", report["unused_labelled_rows"])
     shared = {pair: counts for pair, counts in report["shared"].items() if counts["rows"] or counts["series"]}
@@ -247,7 +267,7 @@ def _tell_useless_metrics(prepared: Prepared) -> None:
 
 
 def _explanation(bundle: Bundle, outcome: Outcome) -> str:
-    return f"""# A netanomaly run
+    return f"""{_TITLE}
 
 | file | what it is |
 | --- | --- |

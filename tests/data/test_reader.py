@@ -87,7 +87,7 @@ MALFORMED: list[tuple[str, str | bytes, tuple[str, ...], dict[str, Any]]] = [
     (
         "column not there",
         "time,link,loss\nt,a,2\n",
-        ("line 1: no column 'rtt'", "check data.metrics, data.timestamp and data.series"),
+        ("line 1: no column 'rtt'", "check data.metrics, data.timestamp, data.series and data.label"),
         {},
     ),
     ("no header", GOOD * 2, ("line 1: no column 'time'", "found t, a, 1, 2"), {}),

@@ -72,7 +72,11 @@ def check_columns(header: Collection[str], columns: Columns, name: str, hint: st
         if column not in header:
             close = difflib.get_close_matches(column, header, n=1)
             seen = ", ".join(list(header)[:12]) + (", ..." if len(header) > 12 else "")
-            advice = f"did you mean '{close[0]}'?" if close else "check data.metrics, data.timestamp and data.series"
+            advice = (
+                f"did you mean '{close[0]}'?"
+                if close
+                else "check data.metrics, data.timestamp, data.series and data.label"
+            )
             raise DataError(f"{name}: no column '{column}'; found {seen}; {hint or advice}")
 
 

@@ -7,6 +7,7 @@ on a 5 s grid without one collision, where rounding to the clock collides for on
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 from netanomaly.data.ingest import UNLABELLED, Table
 from netanomaly.durations import format_duration
 from netanomaly.errors import DataError
+
+log = logging.getLogger(__name__)
 
 Value = TypeVar("Value", bound=np.generic)
 
@@ -80,16 +83,20 @@ def place_on_grid(table: Table, interval_ns: int, max_gap: int, duplicates: str)
     segments: list[Segment] = []
     row_segment = np.empty(len(table), dtype=np.int64)
     row_step = np.empty(len(table), dtype=np.int64)
+    merged = 0
     for name, rows in _series_rows(table):
         jumps = _jumps(table.times[rows], interval_ns)
         if duplicates == "error":
             _refuse_duplicates(table, rows, jumps, interval_ns)
+        merged += int((jumps[1:] == 0).sum())
         bounds = np.flatnonzero(np.r_[True, jumps[1:] - 1 > max_gap, True])
         for start, stop in pairwise(bounds):
             piece = rows[start:stop]
             steps = np.cumsum(np.r_[0, jumps[start + 1 : stop]])
             row_segment[piece], row_step[piece] = len(segments), steps
             segments.append(_build_segment(table, name, piece, steps, duplicates == "mean", counter_reach(max_gap)))
+    if merged:
+        log.warning("%d of %d rows share a step with another (data.duplicates: %s)", merged, len(table), duplicates)
     return Grid(tuple(segments), row_segment, row_step)
 
 

@@ -123,6 +123,9 @@ def find_files(patterns: Sequence[str], root: str | Path) -> list[Path]:
     for pattern in patterns:
         path = Path(root) / pattern
         matches = [path]
+        if path.exists() and not path.is_file():
+            what = "a directory; name files or a pattern" if path.is_dir() else "a pipe; save it to a file first"
+            raise DataError(f"{path}: is {what}")
         if not path.exists():
             matches = [Path(root) / name for name in sorted(glob.glob(pattern, root_dir=root, recursive=True))]
         if not matches:
@@ -171,6 +174,16 @@ def refuse_reserved(labels: NDArray[np.object_], column: str, where: Where) -> N
         )
 
 
+def _refuse_odd_characters(names: NDArray[np.object_], column: str, where: Where) -> None:
+    """Raise a DataError at a line break or a control character in a name: a stray quote has swallowed rows."""
+    odd = {name for name in set(names) if not name.isprintable()}
+    for row in np.flatnonzero([name in odd for name in names])[:1] if odd else ():
+        raise DataError(
+            f"{where(int(row))}, column '{column}': a line break or control character in '{names[row][:40]}'; "
+            "is there a quote without its partner?"
+        )
+
+
 def _series_of_file(path: Path) -> str:
     """What a file without series columns is called as a series: its name without the suffix of its format."""
     for suffix in _SUFFIXES:
@@ -200,6 +213,7 @@ def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table
     if form.label is not None:
         labels = as_text(frame[form.label]).to_numpy(dtype=object)
         refuse_reserved(labels, form.label, source.where)
+        _refuse_odd_characters(labels, form.label, source.where)
     return Table(
         metrics=form.metrics,
         series=_series_names(source, form.series_columns, name),
@@ -229,6 +243,7 @@ def _series_names(source: Source, columns: Sequence[str], name: str) -> NDArray[
     for column, cells in zip(columns, texts, strict=True):
         for row in np.flatnonzero(cells == "")[:1]:
             raise DataError(f"{source.where(int(row))}, column '{column}': empty; every row belongs to a series")
+        _refuse_odd_characters(cells.to_numpy(dtype=object), column, source.where)
     names = texts[0]
     for more in texts[1:]:
         names = names + "/" + more

@@ -126,6 +126,8 @@ def split_by_table(table: Table, path: Path, form: InputFormat) -> NDArray[np.in
             inside = inside[table.times[inside] >= _bound(source, row, "t_start", form)]
         if ends[row]:
             inside = inside[table.times[inside] < _bound(source, row, "t_end", form)]
+        if starts[row] and ends[row] and _bound(source, row, "t_end", form) <= _bound(source, row, "t_start", form):
+            raise DataError(f"{source.where(row)}: t_end is not after t_start")
         if (parts[inside] != NO_PART).any():
             raise DataError(f"{source.where(row)}: gives rows a part that have one from a line above")
         parts[inside] = _PARTS[given[row]]

@@ -12,6 +12,8 @@ from typing import TextIO
 
 from netanomaly.errors import ConfigError, DataError
 
+_MAGIC = {b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive (or a spreadsheet)", b"PAR1": "Parquet data"}
+
 
 @contextmanager
 def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
@@ -25,6 +27,9 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
         with opener(path, "rt", encoding=codec(encoding), newline="") as stream:
             yield stream
     except UnicodeDecodeError as error:
+        for magic, kind in _MAGIC.items():
+            if error.object.startswith(magic):
+                raise DataError(f"{path}: holds {kind}, not text; unpack it, or name it by its format") from error
         raise DataError(
             f"{path}: not {encoding} text (byte {error.object[error.start]:#04x}); set data.encoding"
         ) from error
