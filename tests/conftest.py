@@ -9,6 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import settings
+
+# The same examples every time where a failure has to be about the change at hand; new ones everywhere else.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
