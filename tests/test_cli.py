@@ -293,7 +293,7 @@ def test_bad_data_end_with_3_and_one_helpful_line(
 
 BAD_FILES: dict[str, tuple[bytes | None, list[str]]] = {
     "an empty file": (b"", ["links.csv", "empty"]),
-    "no file": (None, ["links.csv", "no such file"]),
+    "no file": (None, ["links.csv", "no such file", "--data-root"]),
     "semicolons undeclared": (b"timestamp;link;rtt_ms\n1;a;2\n", ["line 1", "';'", "data.separator"]),
     "bytes that are no text": (b"timestamp,link\xff\xfe\n", ["links.csv", "not utf-8", "data.encoding"]),
     "a short line": (

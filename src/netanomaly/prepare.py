@@ -34,6 +34,8 @@ from netanomaly.files import sha256
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 """Rows in memory: one frame, split as the config says, or frames by part: train, validation, test."""
 
+_ADVICE = "; --data-root (data.root) says where the paths of the config start"
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -117,10 +119,10 @@ def _read(config: Config, frames: Frames | None) -> tuple[Config, InputFormat, T
 def _files_by_part(config: Config) -> dict[Path, int]:
     data = config.data
     if not isinstance(data.split, SplitByFile):
-        return dict.fromkeys(find_files(data.files, data.root), NO_PART)
+        return dict.fromkeys(find_files(data.files, data.root, _ADVICE), NO_PART)
     files: dict[Path, int] = {}
     for part, patterns in ((TRAIN, data.split.train), (VALIDATION, data.split.validation), (TEST, data.split.test)):
-        for path in find_files(patterns, data.root):
+        for path in find_files(patterns, data.root, _ADVICE):
             if path in files:
                 raise ConfigError(f"data.split: {path} is given for {PART_NAMES[files[path]]} and {PART_NAMES[part]}")
             files[path] = part

@@ -113,8 +113,8 @@ class Table:
         return len(self.times)
 
 
-def find_files(patterns: Sequence[str], root: str | Path) -> list[Path]:
-    """The files that paths and patterns name, each once, sorted within a pattern.
+def find_files(patterns: Sequence[str], root: str | Path, advice: str = "") -> list[Path]:
+    """The files that paths and patterns name, each once, sorted within a pattern; `advice` ends the error's message.
 
     Raises:
         DataError: a path does not exist, or a pattern matches nothing.
@@ -130,7 +130,7 @@ def find_files(patterns: Sequence[str], root: str | Path) -> list[Path]:
             matches = [Path(root) / name for name in sorted(glob.glob(pattern, root_dir=root, recursive=True))]
         if not matches:
             what = "no file matches this pattern" if glob.has_magic(pattern) else "no such file"
-            raise DataError(f"{path}: {what} (seen from {Path.cwd()})")
+            raise DataError(f"{path}: {what} (seen from {Path.cwd()}){advice}")
         found.update(dict.fromkeys(matches))
     return list(found)
 
