@@ -70,6 +70,14 @@ def test_eval_of_named_files_scores_all_their_labelled_rows(trained: Path, tmp_p
     assert report["rows"] == 400 and set(report["per_series"]) == {"x", "y"}
 
 
+@pytest.mark.parametrize(("links", "rows"), [("xy", 0), ("ax", 200)])
+def test_eval_of_series_that_training_used_is_told(trained: Path, tmp_path: Path, links: str, rows: int) -> None:
+    network(links).to_csv(tmp_path / "other.csv", index=False)
+    done = call("eval", trained / "run", tmp_path / "other.csv", "--out", tmp_path / "e.json")
+    assert ("are of series that training used (a)" in done.stderr) == (rows > 0), done.stderr
+    assert json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))["rows_of_training_series"] == rows
+
+
 def test_predict_writes_a_line_per_row_in_order_as_python_does(trained: Path, tmp_path: Path) -> None:
     frame = network("gh", seed=2).sample(frac=1, random_state=0).drop(columns="label")
     frame.to_csv(tmp_path / "new.csv", index=False)

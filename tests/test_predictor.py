@@ -394,3 +394,16 @@ def test_values_near_the_largest_float_do_not_stop_training(tmp_path: Path, valu
 def test_what_is_no_frame_is_refused(predictor: Predictor, wrong: object) -> None:
     with pytest.raises(DataError, match="expected a pandas DataFrame"):
         predictor.predict(wrong)  # type: ignore[arg-type]
+
+
+def test_the_number_of_threads_counts_while_it_computes_and_not_after(run: Path, frame: pd.DataFrame) -> None:
+    seen: list[int] = []
+    predictor = load(run, overrides=["threads=1"])
+    predictor._model.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        predictor.predict(frame)
+        assert set(seen) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -122,7 +122,6 @@ def _train(options: argparse.Namespace) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from netanomaly.build import threads
     from netanomaly.evaluation.report import report_text
     from netanomaly.files import write_json
     from netanomaly.predictor import load
@@ -133,8 +132,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     predictor = load(directory, overrides=_overrides(options))
     out = options.out or (None if options.files else directory / EVALUATION)
     _check_place(out)
-    with threads(predictor.config):
-        report = evaluate(predictor, files=options.files)
+    report = evaluate(predictor, files=options.files)
     print(report_text(report))
     if out is not None:
         write_json(out, report)
@@ -142,7 +140,6 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
-    from netanomaly.build import threads
     from netanomaly.files import atomic
     from netanomaly.predictor import load
 
@@ -154,8 +151,7 @@ def _predict(options: argparse.Namespace) -> None:
     ):
         raise ConfigError(f"--out {options.out}: is one of the files to read; it would be replaced")
     predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
-    with threads(predictor.config):
-        labelled = predictor.predict_files(options.files)
+    labelled = predictor.predict_files(options.files)
     if options.out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")  # the same bytes on every system

@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build import build_device, build_grid, build_input_format, build_model, build_spans
+from netanomaly.build import build_device, build_grid, build_input_format, build_model, build_spans, threads
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, channel_segment
@@ -103,7 +103,8 @@ class Predictor:
         inputs = [
             channel_segment(segments[index], self._channels, np.where(masks[index], 0, IGNORED)) for index in asked
         ]
-        logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
+        with threads(self.config):
+            logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
         result = [np.zeros((len(segment), len(self.classes))) for segment in segments]
         for index, rows, given in zip(asked, logits, inputs, strict=True):
             result[index] = _softmax(rows) * (given.targets != IGNORED)[:, None]

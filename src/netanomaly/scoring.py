@@ -72,9 +72,23 @@ def evaluate(
         {name: labels[counted] for name, labels in baselines.items()},
     )
     report.update(notes)
+    _tell_training_series(report, predictor.facts["split"]["train"]["series"] if files else ())
     if out is not None:
         write_json(out, report)
     return report
+
+
+def _tell_training_series(report: dict[str, Any], trained: Sequence[str]) -> None:
+    """Say, and note in the report, how many scored rows of other files are of series that training learnt from."""
+    rows = {name: entry["rows"] for name, entry in report["per_series"].items() if name in trained}
+    report["rows_of_training_series"] = sum(rows.values())
+    if rows:
+        log.warning(
+            "%d of %d scored rows are of series that training used (%s): not a score on unseen series",
+            sum(rows.values()),
+            report["rows"],
+            ", ".join(list(rows)[:8]),
+        )
 
 
 def _prepare_again(predictor: Predictor, config: Config) -> Prepared:

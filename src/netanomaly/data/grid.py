@@ -1,8 +1,8 @@
 """Rows onto a regular grid: a series becomes segments without long gaps, with masked steps in short ones.
 
 A row lies round((its time - time of the row before) / interval) steps after the row before it. Measuring from
-the row before, not from a fixed clock, lets pollers drift and jitter: a router that answers every 4 to 6 s sits
-on a 5 s grid without one collision, where rounding to the clock collides for one row in fourteen.
+the row before, not from a fixed clock, lets pollers drift and jitter without colliding with themselves. Only after a
+step that several rows share does the clock decide.
 """
 
 from __future__ import annotations
