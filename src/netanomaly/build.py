@@ -14,7 +14,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.config import Config, DataConfig, Section, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
+from netanomaly.build_model import build_classifier
+from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
+from netanomaly.config_fields import Section
 from netanomaly.data.cells import CellFormat
 from netanomaly.data.channels import channel_history
 from netanomaly.data.grid import Grid, counter_reach, median_step, place_on_grid
@@ -184,19 +186,7 @@ def _as_rfc3339(nanoseconds: int) -> str:
 
 def build_model(config: Config, channels: int, classes: int) -> NetworkAnomalyClassifier:
     """A classifier of the config's shape with fresh weights."""
-    model = config.model
-    return NetworkAnomalyClassifier(
-        channels,
-        classes,
-        window=build_spans(config).window,
-        width=model.width,
-        n_heads=model.n_heads,
-        depth=model.depth,
-        stem=model.stem,
-        read_out=model.read_out,
-        position_base=model.position_base,
-        dropout=model.dropout,
-    )
+    return build_classifier(config.model, build_spans(config).window, channels, classes)
 
 
 def build_recipe(config: Config) -> Recipe:

@@ -10,11 +10,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from netanomaly.config_errors import explain
+from netanomaly.config_fields import Listed, Section, SpanField
+from netanomaly.config_model import ModelConfig
 from netanomaly.data.schema import UNITS, Kind
-from netanomaly.durations import check_gap, check_span, parse_duration
+from netanomaly.durations import check_gap, parse_duration
 from netanomaly.errors import ConfigError
 from netanomaly.yaml_reader import apply_overrides, dump_yaml, read_yaml
 
@@ -36,13 +38,6 @@ def _check_boundary(boundary: float | str) -> float | str:
     return boundary
 
 
-def _listed(value: Any) -> Any:
-    """One item where a list is expected stands for a list of one."""
-    if isinstance(value, list):
-        return tuple(value)
-    return (value,) if isinstance(value, (str, int)) and not isinstance(value, bool) else value
-
-
 def _tab(value: Any) -> Any:
     return "\t" if value == "\\t" else value  # as a shell passes it on
 
@@ -51,18 +46,11 @@ def _metric_shorthand(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-SpanField = Annotated[int | str, AfterValidator(check_span)]
 Duration = Annotated[str, AfterValidator(_check_duration)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-SomeNames = Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_listed)]
+Names = Annotated[tuple[str, ...], Listed]
+SomeNames = Annotated[tuple[str, ...], Field(min_length=1), Listed]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Boundary = Annotated[float | str, AfterValidator(_check_boundary)]
-
-
-class Section(BaseModel):
-    """A section of the config: unknown keys, NaN, and values of the wrong type are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class MetricConfig(Section):
@@ -175,36 +163,14 @@ ChannelKind = Literal["deviation", "log_ratio", "spread", "change", "missing", "
 class ChannelsConfig(Section):
     """What the model sees of each metric in a row."""
 
-    kinds: Annotated[tuple[ChannelKind, ...], Field(min_length=1), BeforeValidator(_listed)] = (
+    kinds: Annotated[tuple[ChannelKind, ...], Field(min_length=1), Listed] = (
         "deviation",
         "log_ratio",
         "spread",
         "change",
         "missing",
     )
-    baselines: Annotated[tuple[SpanField, ...], Field(min_length=1), BeforeValidator(_listed)] = (256,)
-
-
-class ModelConfig(Section):
-    """The classifier's shape."""
-
-    window: SpanField = 64  # rows a decision looks back over, its own included
-    width: int = Field(default=64, ge=2)  # of a row's embedding
-    n_heads: int = Field(default=4, ge=1)
-    depth: int = Field(default=1, ge=1)  # look-ups one after the other
-    stem: int = Field(default=9, ge=1)  # rows the causal convolution in the encoder joins; 1: the row alone
-    read_out: Literal["last", "mean", "cls", "attention"] = "last"
-    position_base: float = Field(default=10000.0, gt=1)  # of the sinusoids
-    dropout: float = Field(default=0.3, ge=0, lt=1)
-
-    @model_validator(mode="after")
-    def _heads_fit_width(self) -> Self:
-        if self.width % (2 * self.n_heads):
-            raise ValueError(
-                f"width {self.width} must be a multiple of twice n_heads ({2 * self.n_heads}): "
-                "every head has an even width, a sine and a cosine for each frequency"
-            )
-        return self
+    baselines: Annotated[tuple[SpanField, ...], Field(min_length=1), Listed] = (256,)
 
 
 class TrainingConfig(Section):
@@ -213,6 +179,7 @@ class TrainingConfig(Section):
     epochs: int = Field(default=20, ge=1)
     batch_size: int = Field(default=8, ge=1)  # stretches of `stretch` rows
     stretch: int = Field(default=128, ge=1)  # rows classified in one go; their history comes on top
+    stride: int = Field(default=1, ge=1)  # every n-th row of a stretch is learnt from, others each epoch
     learning_rate: float = Field(default=2e-3, gt=0)  # at its peak
     warmup: float = Field(default=0.1, ge=0, lt=1)  # share of the steps before the peak
     weight_decay: float = Field(default=0.05, ge=0)  # not on biases and norms

@@ -33,7 +33,8 @@ def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, s
     if kind == "union_tag_not_found":
         return path, "this section needs the key 'by'"
     if kind == "union_tag_invalid":
-        return path, f"by: {problem['ctx']['tag']!r} is not one of {problem['ctx']['expected_tags']}"
+        key = problem["ctx"]["discriminator"].strip("'")
+        return path, f"{key}: {problem['ctx']['tag']!r} is not one of {problem['ctx']['expected_tags']}"
     found = problem.get("input")
     message = problem["msg"].removeprefix("Value error, ")
     if kind == "tuple_type":
@@ -64,7 +65,7 @@ def _follow(location: tuple[Any, ...], root: type[BaseModel], is_key: bool) -> t
             if len(sections) == 1:
                 section = sections[0]
             else:
-                branches = {s.model_fields["by"].annotation.__args__[0]: s for s in sections}  # type: ignore[union-attr]
+                branches = {tag: section for section in sections for tag in _tags(section)}
         elif (
             index < last
             and isinstance(part, str)
@@ -73,6 +74,12 @@ def _follow(location: tuple[Any, ...], root: type[BaseModel], is_key: bool) -> t
             continue
         keys.append(part)
     return keys, section
+
+
+def _tags(section: type[BaseModel]) -> tuple[str, ...]:
+    """The words that choose a section among several."""
+    field = section.model_fields.get("by") or section.model_fields["kind"]
+    return get_args(field.annotation)
 
 
 def _sections_in(annotation: Any) -> list[type[BaseModel]]:

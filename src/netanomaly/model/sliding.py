@@ -1,13 +1,14 @@
 """The look-up of all windows of a segment at once, for the newest row of each.
 
 Window t holds the rows t .. t + L - 1 of the memory and its newest row asks. Because position enters after the
-projection, the score of the row at place b of window t splits into
+projection, the score of the row at place b of window t splits into a part that all windows share and one that
+belongs to the place,
 
     (q_t + p_last) . (k_{t+b} + p_b) = q'_t . k_{t+b} + q'_t . p_b,      q' = q + p_last
 
-The first term is a band of the plain product of all queries with all keys; it is computed in blocks of rows,
-each against the keys that its windows hold. The second is the same small product for every window, moved into
-the band row by row. Nothing of a window is copied: memory is proportional to rows times L.
+The first is a band of the plain product of all queries with all keys; it is computed in blocks of rows, each
+against the keys that its windows hold. The second is moved into the band row by row. Nothing of a window is
+copied: memory is proportional to rows times L.
 """
 
 from __future__ import annotations
@@ -16,37 +17,56 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from netanomaly.model.choices import Normalise
+from netanomaly.model.lookup import for_each_query_head, weigh
+
 BLOCK = 32
 """Queries per block: more waste products outside the band, fewer make small matrices."""
 
 
 def sliding_lookup(
-    queries: Tensor, keys: Tensor, values: Tensor, positions: Tensor, valid: Tensor, block: int = BLOCK
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    place_terms: Tensor,
+    valid: Tensor,
+    *,
+    place_values: Tensor | None = None,
+    normalise: Normalise = "softmax",
+    block: int = BLOCK,
 ) -> Tensor:
-    """What `attention.lookup` gives window by window, for the newest row of T windows.
+    """What `lookup.lookup` gives window by window, for the newest row of T windows.
 
     Args:
-        queries: one per window, the newest row's position added where it has one. (B, H, T, d)
-        keys, values: of all rows, without positions. (B, H, T + L - 1, d)
-        positions: (L, d)
+        queries: one per window. (B, H, T, e)
+        keys: of all rows, without what depends on their place in a window. (B, Hk, T + L - 1, e)
+        values: (B, Hk, T + L - 1, d)
+        place_terms: what the places of a window add to its scores. (B or 1, H or 1, T, L)
         valid: (B, T + L - 1); rows that are not valid get no weight.
+        place_values: what the places of a window add to its values. (L, d)
+        normalise: `softmax`, or `none` for plain exp(score) weights.
+        block: queries computed together.
 
     Returns:
         (B, H, T, d)
     """
-    targets, length = queries.shape[2], positions.shape[0]
+    keys, values = for_each_query_head(keys, values, queries.shape[1])
+    targets, length = queries.shape[2], place_terms.shape[-1]
     extra = -targets % block  # fill the last block
-    queries = pad(queries, (0, 0, 0, extra)) / queries.shape[-1] ** 0.5
     span = block + length - 1  # keys that the windows of a block hold
-    blocks = queries.unflatten(2, (-1, block))  # (B, H, N, block, d)
-    block_keys = pad(keys, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, d, span), a view
+    blocks = pad(queries, (0, 0, 0, extra)).unflatten(2, (-1, block))  # (B, H, N, block, e)
+    block_terms = pad(place_terms, (0, 0, 0, extra)).unflatten(2, (-1, block))  # (B, H, N, block, L)
+    block_keys = pad(keys, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, e, span), a view
     block_values = pad(values, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, d, span), a view
     block_valid = pad(valid, (0, extra)).unfold(1, span, block)[:, None, :, None]  # (B, 1, N, 1, span)
 
-    scores = blocks @ block_keys + _into_band(blocks @ positions.T, span)  # (B, H, N, block, span)
+    scores = blocks @ block_keys + _into_band(block_terms, span)  # (B, H, N, block, span)
     inside = torch.ones(block, span, dtype=torch.bool, device=scores.device).triu().tril(length - 1)
     scores = scores.masked_fill(inside & ~block_valid, torch.finfo(scores.dtype).min)  # finite: see _into_band
-    found = scores.softmax(-1) @ block_values.transpose(-1, -2)  # (B, H, N, block, d)
+    weights = weigh(scores, normalise)
+    found = weights @ block_values.transpose(-1, -2)  # (B, H, N, block, d)
+    if place_values is not None:
+        found = found + _out_of_band(weights, length) @ place_values
     return found.flatten(2, 3)[:, :, :targets]
 
 
@@ -61,3 +81,10 @@ def _into_band(terms: Tensor, span: int) -> Tensor:
     block = terms.shape[-2]
     padded = pad(terms, (0, span + 1 - terms.shape[-1]), value=float("-inf")).flatten(-2)
     return padded[..., : block * span].unflatten(-1, (block, span))
+
+
+def _out_of_band(weights: Tensor, length: int) -> Tensor:
+    """The weights of each row's own window: `_into_band` undone. (..., block, span) to (..., block, L)"""
+    block, span = weights.shape[-2:]
+    flat = pad(weights.flatten(-2), (0, block))  # (..., block * (span + 1))
+    return flat.unflatten(-1, (block, span + 1))[..., :length]

@@ -42,6 +42,7 @@ def train_epoch(
     optimizer: torch.optim.Optimizer,
     weights: Tensor,
     *,
+    stride: int,
     label_smoothing: float,
     gradient_clip: float,
     jitter: float,
@@ -52,6 +53,7 @@ def train_epoch(
 
     Args:
         weights: per class, (K,), on the model's device.
+        stride: every n-th row of a stretch is learnt from.
         jitter: standard deviation of the random scale and shift of each channel of each stretch.
         rate: the learning rate of the next step.
         after_step: called with the loss of each step.
@@ -62,11 +64,13 @@ def train_epoch(
     model.train()
     losses, totals, norms, steps = 0.0, 0.0, 0.0, 0
     for batch in training:
+        if not (batch.targets[:, ::stride] != IGNORED).any():  # the stride has left no row of this batch to learn
+            after_step(math.nan)
+            continue
         channels = _jittered(batch.channels.to(weights.device), jitter)
-        valid, targets = batch.valid.to(weights.device), batch.targets.to(weights.device)
-        loss_sum, weight_sum = weighted_cross_entropy(
-            model(channels, valid), targets, weights, label_smoothing, IGNORED
-        )
+        valid, targets = batch.valid.to(weights.device), batch.targets[:, ::stride].to(weights.device)
+        logits = model(channels, valid, stride)  # (B, T / stride, K)
+        loss_sum, weight_sum = weighted_cross_entropy(logits, targets, weights, label_smoothing, IGNORED)
         loss = loss_sum / weight_sum
         optimizer.zero_grad()
         loss.backward()

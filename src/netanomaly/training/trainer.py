@@ -32,6 +32,7 @@ class Recipe:
     epochs: int
     batch_size: int
     stretch: int
+    stride: int
     learning_rate: float
     warmup: float
     weight_decay: float
@@ -167,6 +168,7 @@ class _Trainer:
             batches(self.training, self.plan(self.epoch), recipe.stretch, self.history, recipe.batch_size),
             self.optimizer,
             weights,
+            stride=recipe.stride,
             label_smoothing=recipe.label_smoothing,
             gradient_clip=recipe.gradient_clip,
             jitter=recipe.jitter,

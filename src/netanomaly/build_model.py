@@ -1,0 +1,124 @@
+"""From the section `model` of the config to a classifier with fresh weights."""
+
+from __future__ import annotations
+
+import torch
+
+from netanomaly.config_model import AttentionConfig, LanguageModelConfig, ModelConfig
+from netanomaly.errors import ConfigError
+from netanomaly.model.attention import Attention
+from netanomaly.model.blocks import LookupBlock
+from netanomaly.model.classifier import NetworkAnomalyClassifier
+from netanomaly.model.encoder import MetricEncoder
+from netanomaly.model.lookup_model import LookupModel
+from netanomaly.model.masks import MaskRule
+from netanomaly.model.positions import (
+    binary_table,
+    linear_table,
+    linear_unit_table,
+    sine_table,
+    sinusoidal_table,
+)
+from netanomaly.model.schemes import (
+    AdditivePositions,
+    NoPositions,
+    RelativeBias,
+    RelativeVectors,
+    RotaryPositions,
+)
+from netanomaly.model.sequence_model import SequenceModel
+
+TABLES = {"sine": sine_table, "binary": binary_table, "linear": linear_table, "linear_unit": linear_unit_table}
+
+
+def build_classifier(config: ModelConfig, window: int, channels: int, classes: int) -> NetworkAnomalyClassifier:
+    """A classifier of the config's shape.
+
+    Args:
+        window: rows, as `config.window` is in the data's interval.
+        channels: per row.
+
+    Raises:
+        ConfigError: sizes do not go together once the window is known in rows.
+    """
+    encoder = MetricEncoder(channels, config.width, config.stem)
+    if isinstance(config.sequence_model, LanguageModelConfig):
+        sequence_model: SequenceModel = _language_model(config, config.sequence_model, window)
+    else:
+        sequence_model = _lookup_model(config, config.sequence_model, window)
+    return NetworkAnomalyClassifier(encoder, sequence_model, classes)
+
+
+def _lookup_model(config: ModelConfig, choice: AttentionConfig, window: int) -> LookupModel:
+    tokens = _tokens(window, choice.patch)
+    if choice.prefix is not None and choice.prefix > tokens:
+        raise ConfigError(f"model.sequence_model.prefix: {choice.prefix} is more than the {tokens} tokens of a window")
+    appended = config.read_out == "cls" and choice.memory == "blocks"  # the token is one more row of the table
+    length = tokens + appended
+    execution = choice.able(config.read_out)[0] if choice.execution == "auto" else choice.execution
+    mask = MaskRule(choice.mask != "bidirectional", choice.prefix or 0, choice.local)
+    on_input = _positions(choice, length, config.width) if choice.added_to_input else None
+
+    def make_block() -> LookupBlock:
+        positions = (
+            NoPositions() if choice.added_to_input else _positions(choice, length, config.width // choice.n_heads)
+        )
+        attention = Attention(
+            config.width,
+            choice.n_heads,
+            length,
+            positions,
+            n_kv_heads=choice.n_kv_heads,
+            score=choice.score,
+            scale=choice.scale,
+            normalise=choice.normalise,
+            mask=mask,
+            way="reference" if execution == "sliding" else execution,
+        )
+        return LookupBlock(config.width, attention, choice.feed_forward, choice.memory, config.dropout)
+
+    return LookupModel(
+        make_block,
+        depth=choice.depth,
+        window=window,
+        width=config.width,
+        read_out=config.read_out,
+        memory=choice.memory,
+        sliding=execution == "sliding",
+        share_weights=choice.share_weights,
+        patch=choice.patch,
+        on_input=on_input,
+    )
+
+
+def _positions(choice: AttentionConfig, length: int, width: int) -> NoPositions:
+    """The scheme for a table of `length` rows and vectors of `width`."""
+    positions = choice.positions
+    match positions.kind:
+        case "sinusoidal":
+            return AdditivePositions(sinusoidal_table(length, width, positions.base))
+        case "learned":
+            return AdditivePositions(torch.randn(length, width) * 0.02, trained=True)
+        case "rotary":
+            return RotaryPositions(positions.base)
+        case "relative_bias":
+            return RelativeBias(choice.n_heads, positions.buckets, positions.furthest)
+        case "relative_key":
+            return RelativeVectors(width, positions.reach)
+        case "none":
+            return NoPositions()
+    try:
+        return AdditivePositions(TABLES[positions.kind](length, width))
+    except ValueError as error:
+        raise ConfigError(f"model.sequence_model.positions: {error}; use a wider model or fewer heads") from error
+
+
+def _language_model(config: ModelConfig, choice: LanguageModelConfig, window: int) -> SequenceModel:
+    tokens = _tokens(window, choice.patch)
+    raise NotImplementedError(tokens)
+
+
+def _tokens(window: int, patch: int) -> int:
+    if window % patch:
+        raise ConfigError(f"model.sequence_model.patch: a window of {window} rows does not divide into {patch} each")
+    return window // patch

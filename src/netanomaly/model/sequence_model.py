@@ -1,0 +1,32 @@
+"""What stands between the encoder and the head: a model that reads windows of embeddings."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+
+class SequenceModel(nn.Module):
+    """Reads every window of a segment as one vector: `LookupModel`, ours, or `LanguageModel`.
+
+    Args:
+        window: L, rows of a window.
+        width: of what it reads; may differ from the width D of an embedding.
+    """
+
+    def __init__(self, window: int, width: int) -> None:
+        super().__init__()
+        self.window = window
+        self.width = width
+
+    def forward(self, memory: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
+        """What is read of every window, or of every n-th one.
+
+        Args:
+            memory: embeddings. (B, T + L - 1, D)
+            valid: which rows were measured. (B, T + L - 1)
+            stride: from one window to the next.
+
+        Returns:
+            (B, ceil(T / stride), width)
+        """
+        raise NotImplementedError

@@ -1,0 +1,53 @@
+"""Windows one by one: views of a segment, computed a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+ROWS_AT_ONCE = 2048
+"""Rows of windows, per segment, that are computed at a time: 32 windows of 64 rows."""
+
+
+def over_windows(
+    read: Callable[[Tensor, Tensor], Tensor], memory: Tensor, valid: Tensor, length: int, stride: int = 1
+) -> Tensor:
+    """`read` of every window of a segment, or of every n-th one.
+
+    In training what `read` computes is not kept but computed again in the backward pass: memory stays proportional
+    to rows at the price of a second forward pass.
+
+    Args:
+        read: (N, L, D), (N, L) to (N, D)
+        memory: (B, T + L - 1, D)
+        valid: (B, T + L - 1)
+        length: L
+        stride: from one window to the next.
+
+    Returns:
+        (B, ceil(T / stride), D)
+    """
+    windows = memory.unfold(1, length, stride).transpose(2, 3)  # (B, T', L, D), a view
+    held = valid.unfold(1, length, stride)  # (B, T', L), a view
+    at_once = max(1, ROWS_AT_ONCE // length)
+    parts = [
+        checkpoint(read, some.flatten(0, 1), mask.flatten(0, 1), use_reentrant=False).unflatten(0, some.shape[:2])
+        for some, mask in zip(windows.split(at_once, 1), held.split(at_once, 1), strict=True)
+    ]
+    return torch.cat(parts, dim=1)
+
+
+def pool(rows: Tensor, valid: Tensor, patch: int) -> tuple[Tensor, Tensor]:
+    """Every `patch` rows of a window become one token: the mean of those that are valid.
+
+    (N, L, D), (N, L) to (N, L / patch, D), (N, L / patch)
+    """
+    if patch == 1:
+        return rows, valid
+    rows, valid = rows.unflatten(1, (-1, patch)), valid.unflatten(1, (-1, patch))  # (N, L / patch, patch, ...)
+    counts = valid.sum(2, keepdim=True)  # (N, L / patch, 1)
+    means = rows.masked_fill(~valid[..., None], 0.0).sum(2) / counts.clamp(min=1)
+    return means, valid.any(2)
