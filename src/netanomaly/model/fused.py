@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from netanomaly.model.choices import Normalise
-from netanomaly.model.lookup import Relative, hide, places
+from netanomaly.model.lookup import Relative, places
 from netanomaly.model.masks import EVERYTHING, MaskRule
 
 
@@ -34,6 +35,7 @@ def fused_lookup(
         added = None
     else:
         added, plain_causal = _added(queries, keys.shape[2], valid, mask, relative), False
+        keys = keys.masked_fill(~valid[:, None, :, None], 0.0)  # see `_added`
     return scaled_dot_product_attention(
         queries,
         keys,
@@ -46,12 +48,18 @@ def fused_lookup(
 
 
 def _added(queries: Tensor, length: int, valid: Tensor, mask: MaskRule, relative: Relative | None) -> Tensor:
-    """What the scores get added: bias and mask together, at most (N, H, Q, L)."""
+    """What the scores get added, bias and mask together: at most (N, H, Q, L).
+
+    A query that sees no valid row gets all that it may see; their keys are zero, so that they weigh the same. (The
+    kernels keep the logarithm of the normaliser for the backward pass: lowest finite scores would swallow it.)
+    """
     asking, held = places(queries.shape[2], length, queries.device)
     allowed = mask.allowed(asking, held)
+    allowed = valid.new_ones(1, length) if allowed is None else allowed  # (Q or 1, L)
+    seen = valid[:, None, None] & allowed  # (N, 1, Q or 1, L)
+    blind = ~seen.any(-1, keepdim=True)  # (N, 1, Q or 1, 1)
     bias = queries.new_zeros(1, 1, 1)
     if relative is not None and relative.bias is not None:
-        bias = relative.bias[:, asking[:, None] - held + length - 1]  # (H, Q, L)
-    elif allowed is None:
-        return hide(bias.expand(1, 1, length), valid[:, None, None], None).expand(-1, -1, queries.shape[2], -1)
-    return hide(bias.expand(-1, queries.shape[2], length), valid[:, None, None], allowed)
+        bias = relative.bias[:, asking[:, None] - held + length - 1].masked_fill(blind, 0.0)  # (N, H, Q, L)
+    added = torch.where(seen | (blind & allowed), bias, float("-inf"))
+    return added.expand(-1, -1, queries.shape[2], -1)
