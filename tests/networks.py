@@ -56,7 +56,7 @@ def settings(run_dir: Path, **sections: dict[str, Any]) -> dict[str, Any]:
             "split": {"by": "series", "validation": ["e"], "test": ["f"]},
         },
         "channels": {"baselines": [48]},
-        "model": {"window": 8, "width": 16, "n_heads": 2, "stem": 3, "dropout": 0.1},
+        "model": {"window": 8, "width": 16, "sequence_model": {"n_heads": 2}, "stem": 3, "dropout": 0.1},
         "training": {"epochs": 8, "batch_size": 4, "stretch": 32, "learning_rate": 1e-2},
     }
     for section, keys in sections.items():

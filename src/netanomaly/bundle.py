@@ -16,13 +16,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from netanomaly.bundle_formats import FORMAT, MIGRATIONS, up_to_date
 from netanomaly.config import Config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.durations import parse_duration, span_rows
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import atomic, sha256, write_json
 
-FORMAT = 1
 WEIGHTS, CONTENT, MANIFEST = "model.safetensors", "bundle.json", "manifest.json"
 
 
@@ -78,16 +78,17 @@ def load_bundle(directory: Path) -> Bundle:
     content = _read_json(directory / CONTENT)
     _check_format(content.get("format"), directory / CONTENT)
     try:
+        content, weights = up_to_date(content["format"], content, load_file(directory / WEIGHTS))
         bundle = Bundle(
             config=parse_config(content["config"], str(directory / CONTENT)),
             channels=Channels.from_state(content["channels"]),
             classes=tuple(str(name) for name in content["classes"]),
-            weights=load_file(directory / WEIGHTS),
+            weights=weights,
             facts=dict(content["facts"]),
         )
         _check_whole(bundle)
         return bundle
-    except (KeyError, TypeError, ValueError, ConfigError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError, SafetensorError) as error:
         raise BundleError(f"{directory}: the bundle's content is not as expected: {error}") from error
 
 
@@ -123,7 +124,7 @@ def _check_files(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def _check_format(found: object, path: Path) -> None:
-    if found == FORMAT:
+    if type(found) is int and (found == FORMAT or found in MIGRATIONS):
         return
     if isinstance(found, int) and found > FORMAT:
         raise BundleError(

@@ -1,4 +1,4 @@
-"""The command line: train, eval, predict. Parses and calls; everything else is in the library.
+"""The command line: train, eval, predict, convert. Parses and calls; everything else is in the library.
 
 Exit codes: 0 done, 2 bad config or arguments (or a file that cannot be written), 3 bad data, 4 bad bundle,
 5 training cannot go on, 130 interrupted.
@@ -62,11 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"netanomaly {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    common = argparse.ArgumentParser(add_help=False)
+    quiet = argparse.ArgumentParser(add_help=False)
+    quiet.add_argument("--quiet", action="store_true", help="no progress: only results and what went wrong")
+    quiet.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+    common = argparse.ArgumentParser(add_help=False, parents=[quiet])
     common.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
     common.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (device)")
-    common.add_argument("--quiet", action="store_true", help="no progress: only results and what went wrong")
-    common.add_argument("--debug", action="store_true", help="show the traceback of an error")
 
     rooted = argparse.ArgumentParser(add_help=False)
     rooted.add_argument("--data-root", metavar="DIR", help="where relative paths of the config start (data.root)")
@@ -97,6 +99,14 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
     predict.add_argument("--out", type=Path, metavar="FILE", help="CSV or CSV.gz to write; default: standard output")
     predict.set_defaults(command=_predict)
+
+    convert = commands.add_parser(
+        "convert", allow_abbrev=False, parents=[quiet], help="pool a bundle's heads of keys and values into fewer"
+    )
+    convert.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    convert.add_argument("--kv-heads", type=int, required=True, metavar="N", help="how many are left: 1 is multi-query")
+    convert.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory to write; must not exist")
+    convert.set_defaults(command=_convert)
     return parser
 
 
@@ -161,6 +171,18 @@ def _predict(options: argparse.Namespace) -> None:
     with atomic(options.out) as temporary:
         labelled.to_csv(temporary, index=False, float_format="%.7f", lineterminator="\n", compression=compression)
     logging.getLogger(__name__).info("%d rows labelled: %s", len(labelled), options.out)
+
+
+def _convert(options: argparse.Namespace) -> None:
+    from netanomaly.bundle import load_bundle, save_bundle
+    from netanomaly.grouping import group_heads
+
+    if options.out.exists():
+        raise ConfigError(f"--out {options.out}: exists already; name another directory")
+    _check_place(options.out)
+    bundle = group_heads(load_bundle(_bundle_directory(options.bundle)), options.kv_heads)
+    save_bundle(options.out, bundle)
+    print(f"bundle: {options.out}; its answers differ from those of {options.bundle}: score it with netanomaly eval")
 
 
 def _check_place(out: Path | None) -> None:

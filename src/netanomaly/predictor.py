@@ -24,17 +24,18 @@ from netanomaly.training.engine import segment_logits
 CHANGEABLE = (
     *(f"data.{key}" for key in ("root", "files", "separator", "decimal", "encoding", "missing", "bad_lines")),
     *(f"data.{key}" for key in ("timestamp", "series", "metrics", "label", "incidents", "duplicates")),
+    "model.sequence_model.execution",
     "device",
     "threads",
 )
-"""Keys that may differ from training when a bundle is used: how rows are written and where it computes."""
+"""Keys that may differ from training when a bundle is used: how rows are written, how and where it computes."""
 
 
 class Predictor:
     """Labels rows of metrics with a trained bundle.
 
     Attributes:
-        config: the configuration in use: the bundle's, but for how rows are written.
+        config: the configuration in use: the bundle's, but for how rows are written, how and where it computes.
         trained_config: the bundle's.
         classes: class names in the order of the probabilities.
         facts: how the bundle came about.
@@ -49,7 +50,7 @@ class Predictor:
         self._channels = bundle.channels
         try:
             with torch.random.fork_rng(devices=[]):  # fresh weights are drawn first: leave the caller's draws alone
-                self._model = build_model(bundle.config, bundle.channels.count, len(bundle.classes))
+                self._model = build_model(self.config, bundle.channels.count, len(bundle.classes))
             self._model.load_state_dict(bundle.weights)
         except (RuntimeError, ValueError) as error:
             raise BundleError(f"the weights do not fit the bundle's config: {' '.join(str(error).split())}") from error
@@ -149,7 +150,7 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
 
 
 def _adapted(config: Config, overrides: Iterable[str]) -> Config:
-    """The bundle's config with other ways to read rows; what the weights depend on has to stay."""
+    """The bundle's config with other ways to read rows and to compute; what the weights depend on has to stay."""
     given = [overrides] if isinstance(overrides, str) else list(overrides)
     for override in given:
         key = override.partition("=")[0]

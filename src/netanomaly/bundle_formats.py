@@ -1,0 +1,53 @@
+"""Older bundle formats, brought up to date one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+Content = dict[str, Any]
+Weights = dict[str, Tensor]
+
+FORMAT = 2
+"""The format that this version writes."""
+
+
+def from_1_to_2(content: Content, weights: Weights) -> tuple[Content, Weights]:
+    """The look-up got choices: its keys moved from `model` to `model.sequence_model`, its weights likewise."""
+    model = dict(content["config"]["model"])
+    attention = {
+        "kind": "attention",
+        "depth": model.pop("depth"),
+        "n_heads": model.pop("n_heads"),
+        "positions": {"kind": "sinusoidal", "base": model.pop("position_base")},
+    }
+    config = {**content["config"], "model": {**model, "sequence_model": attention}}
+    places = {
+        "token": "sequence_model.read_out.token",
+        "weigh.weight": "sequence_model.read_out.weigh.weight",
+    }
+    moved = {}
+    for name, weight in weights.items():
+        if name.startswith("blocks."):
+            for layer in ("widen", "narrow"):
+                name = name.replace(f".{layer}.", f".feed_forward.{layer}.")
+            name = f"sequence_model.{name}"
+        moved[places.get(name, name)] = weight
+    return {**content, "config": config}, moved
+
+
+MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {1: from_1_to_2}
+"""For each older format the step to the next."""
+
+
+def up_to_date(number: int, content: Content, weights: Weights) -> tuple[Content, Weights]:
+    """Content and weights of a bundle of format `number` as this version has them.
+
+    Raises:
+        KeyError, TypeError: the content is not that of the format.
+    """
+    for step in range(number, FORMAT):
+        content, weights = MIGRATIONS[step](content, weights)
+    return content, weights
