@@ -50,7 +50,7 @@ class RelativeBiasConfig(Section):
 
     kind: Literal["relative_bias"]
     buckets: int = Field(default=32, ge=4, multiple_of=4)
-    furthest: int = Field(default=128, ge=2)  # the distance at which the last bucket begins
+    furthest: int = Field(default=128, ge=2)  # distances from here on share the last bucket
 
     @model_validator(mode="after")
     def _buckets_grow(self) -> Self:
@@ -130,7 +130,7 @@ class LanguageModelConfig(Section):
     """A Hugging Face transformer reads the embeddings (extra `lm`)."""
 
     kind: Literal["language_model"]
-    path: str | None = None  # local directory with config.json and model.safetensors: pretrained weights
+    path: str | None = Field(default=None, min_length=1)  # local directory: config.json and model.safetensors
     architecture: dict[str, Any] | None = None  # instead: model_type and sizes as in a config.json; random weights
     train: Literal["all", "head", "norms", "lora"] = "all"  # of the language model; the rest always trains
     lora_rank: int | None = Field(default=None, ge=1)  # with train: lora, which needs it
@@ -140,6 +140,8 @@ class LanguageModelConfig(Section):
     def _fits(self) -> Self:
         if self.path is None and self.architecture is None:
             raise ValueError("give path (a local directory) or architecture (model_type and sizes)")
+        if self.architecture is not None and "model_type" not in self.architecture:
+            raise ValueError("architecture needs the key model_type: bert, gpt2, llama ...")
         if (self.train == "lora") != (self.lora_rank is not None):
             raise ValueError("lora_rank goes with train: lora, which needs it")
         return self

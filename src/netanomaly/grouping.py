@@ -40,7 +40,8 @@ def group_heads(bundle: Bundle, n_kv_heads: int) -> Bundle:
 
 def _pooled(weight: Tensor, heads: int, n_kv_heads: int) -> Tensor:
     """(heads d, ...) to (n_kv_heads d, ...)"""
-    return weight.unflatten(0, (n_kv_heads, heads // n_kv_heads, -1)).mean(1).flatten(0, 1)
+    pooled: Tensor = weight.unflatten(0, (n_kv_heads, heads // n_kv_heads, -1)).mean(1)
+    return pooled.flatten(0, 1)
 
 
 def _with_kv_heads(config: Config, chosen: AttentionConfig, n_kv_heads: int) -> Config:

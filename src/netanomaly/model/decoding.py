@@ -17,7 +17,7 @@ class CausalDecoder:
     pass over the whole window, whatever comes later.
 
     Args:
-        model: its look-ups have the mask `causal`, no patches, and the read-out `last`.
+        model: its look-ups have the mask `causal`, no patches, and the read-out `last`. Put into evaluation mode.
 
     Raises:
         ValueError: the model is not of that kind.
@@ -29,7 +29,7 @@ class CausalDecoder:
             raise ValueError("row by row takes look-ups with the mask causal")
         if sequence_model.patch != 1 or sequence_model.read_out.kind != "last":
             raise ValueError("row by row takes the read-out last and no patches: a row is named when it comes")
-        self._model, self._lookups = model, sequence_model
+        self._model, self._lookups = model.eval(), sequence_model
         self._recent: tuple[Tensor, Tensor] | None = None  # rows that the next convolution joins
         self._caches: list[KeyValueCache] | None = None
 

@@ -13,8 +13,8 @@ class MaskRule:
 
     Attributes:
         causal: a row sees itself and earlier rows.
-        prefix: the first rows of the window, which all rows see although the mask is causal (prefix-LM).
-        local: rows at this distance or further are not seen.
+        prefix: the first rows of the window, which rows see although the mask is causal (prefix-LM).
+        local: rows at this distance or further are not seen, those of the prefix neither.
     """
 
     causal: bool = False

@@ -85,7 +85,7 @@ def distance_buckets(distance: Tensor, buckets: int, furthest: int) -> Tensor:
     Args:
         distance: position of the query minus position of the key; any shape.
         buckets: how many, at least 4 and a multiple of 4.
-        furthest: the distance at which the last bucket begins; more than a quarter of `buckets`.
+        furthest: the distance from which on all share the last bucket; more than a quarter of `buckets`.
     """
     half, single = buckets // 2, buckets // 4
     far = distance.abs()

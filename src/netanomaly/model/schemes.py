@@ -91,7 +91,7 @@ class RelativeBias(NoPositions):
     Args:
         n_heads: H
         buckets: how many, a multiple of 4.
-        furthest: the distance at which the last bucket begins.
+        furthest: the distance from which on all share the last bucket.
     """
 
     def __init__(self, n_heads: int, buckets: int, furthest: int) -> None:

@@ -1,0 +1,178 @@
+"""Train the choices of the sequence model on the bundled measurements and write the table of docs/attention.md.
+
+    python scripts/compare_attention.py --out runs/compare_attention.json          # continues where it stopped
+    python scripts/compare_attention.py --out runs/compare_attention.json --choices default "score: distance" --seeds 0
+    python scripts/compare_attention.py --out runs/compare_attention.json --table docs/attention.md   # only the table
+
+Each choice changes the lines of its name in configs/quickstart.yaml and is trained with every seed; macro-F1 is that of
+the two test links. Speed is that of scoring every row of those links, channels ready, median of five. The language
+models need the extra `lm` and `sh scripts/fetch_minilm.sh`; they train as configs/language_model.yaml says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from netanomaly import load_config, train
+from netanomaly.build import build_model, threads
+from netanomaly.bundle import load_bundle
+from netanomaly.data.batches import channel_segment
+from netanomaly.data.splits import TEST
+from netanomaly.files import write_json, write_text
+from netanomaly.prepare import prepare
+from netanomaly.training.engine import segment_logits
+
+ROOT = Path(__file__).parents[1]
+LOOK_UP, LANGUAGE = ROOT / "configs" / "quickstart.yaml", ROOT / "configs" / "language_model.yaml"
+BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
+REPEATS = 5
+STRIDE = "training.stride=8"
+"""For choices in which all rows of a window ask: they learn from every eighth row, or they would take minutes each."""
+
+CHOICES: dict[str, list[str]] = {
+    "default": [],
+    "default, stride 8": [STRIDE],
+    "score: distance": ["score=distance"],
+    "score: distance, normalise: none": ["score=distance", "normalise=none"],
+    "scale: init": ["scale=init"],
+    "scale: 1.0 (no division)": ["scale=1.0"],
+    "positions: none": ["positions=none"],
+    "positions: linear": ["positions=linear"],
+    "positions: linear_unit": ["positions=linear_unit"],
+    "positions: binary": ["positions=binary"],
+    "positions: sine": ["positions=sine"],
+    "positions: learned": ["positions=learned"],
+    "positions: rotary": ["positions=rotary"],
+    "positions: relative_bias": ["positions=relative_bias"],
+    "positions: relative_key": ["positions=relative_key"],
+    "add_to: input": ["positions.add_to=input"],
+    "n_heads: 1": ["n_heads=1"],
+    "n_kv_heads: 1 (MQA)": ["n_kv_heads=1"],
+    "n_kv_heads: 2 (GQA)": ["n_kv_heads=2"],
+    "local: 16": ["local=16"],
+    "patch: 4": ["patch=4"],
+    "feed_forward: none": ["feed_forward=none"],
+    "feed_forward: relu": ["feed_forward=relu"],
+    "feed_forward: gelu": ["feed_forward=gelu"],
+    "depth: 2": ["depth=2"],
+    "depth: 2, share_weights": ["depth=2", "share_weights=true"],
+    "read_out: cls": ["model.read_out=cls"],
+    "read_out: mean, stride 8": ["model.read_out=mean", STRIDE],
+    "read_out: attention, stride 8": ["model.read_out=attention", STRIDE],
+    "depth: 2, memory: blocks, stride 8": ["depth=2", "memory=blocks", STRIDE],
+    "depth: 2, memory: blocks, mask: causal, stride 8": ["depth=2", "memory=blocks", "mask=causal", STRIDE],
+    "language model, pretrained": ["train=all"],
+    "language model, pretrained and frozen": ["train=head"],
+    "language model, random weights": ["train=all"],
+}
+
+
+def main() -> None:
+    """Train what is not in the results yet, then write the table."""
+    options = _options()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    results: dict[str, dict[str, Any]] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in [] if options.table else options.choices or CHOICES:
+        for seed in options.seeds:
+            if str(seed) in results.get(name, {}):
+                continue
+            results.setdefault(name, {})[str(seed)] = found = run(name, seed)
+            print(f"{name}, seed {seed}: macro-F1 {found['macro_f1']:.3f}, {found['windows_per_s']:,.0f} windows/s")
+            write_json(options.out, results)
+    table = as_table(results)
+    print(table)
+    if options.table:
+        before, _, rest = options.table.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        write_text(options.table, f"{before}{BEGIN}\n{table}\n{END}{after}")
+
+
+def run(name: str, seed: int) -> dict[str, float]:
+    """Train one choice with one seed; how right and how fast it is."""
+    with tempfile.TemporaryDirectory() as directory:
+        path, changes = _described(name)
+        config = load_config(
+            path, [*changes, f"seed={seed}", f"run_dir={json.dumps(directory)}", f"data.root={json.dumps(str(ROOT))}"]
+        )
+        train(config, overwrite=True)
+        report = json.loads((Path(directory) / "evaluation.json").read_text(encoding="utf-8"))
+        facts = load_bundle(Path(directory)).facts["training"]
+        return {
+            "macro_f1": report["macro_f1"],
+            "validation_macro_f1": facts["validation_macro_f1"],
+            "training_seconds": facts["seconds"],
+            "parameters": facts["parameters"],
+            "windows_per_s": speed(Path(directory)),
+        }
+
+
+def speed(directory: Path) -> float:
+    """Windows of the test part that are scored in a second, median of several times."""
+    bundle = load_bundle(directory)
+    prepared = prepare(bundle.config)
+    pairs = zip(prepared.grid.segments, prepared.labelled(TEST), strict=True)
+    segments = [channel_segment(segment, bundle.channels) for segment, mask in pairs if mask.any()]
+    model = build_model(bundle.config, bundle.channels.count, len(bundle.classes))
+    model.load_state_dict(bundle.weights)
+    seconds = []
+    with threads(bundle.config):
+        for _ in range(REPEATS):
+            started = time.perf_counter()
+            segment_logits(model, segments, len(bundle.classes), model.history_rows, torch.device("cpu"))
+            seconds.append(time.perf_counter() - started)
+    return sum(len(segment.valid) for segment in segments) / statistics.median(seconds)
+
+
+def as_table(results: dict[str, dict[str, Any]]) -> str:
+    """The results as Markdown, choices in their order."""
+    lines = [
+        "| choice | macro-F1, mean (seeds) | validation | windows/s | training s | parameters |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for name in [name for name in CHOICES if name in results]:
+        runs = [results[name][seed] for seed in sorted(results[name], key=int)]
+        scores = " ".join(f"{found['macro_f1']:.3f}" for found in runs)
+        middle = {key: statistics.median(found[key] for found in runs) for key in runs[0]}
+        mean = statistics.mean(found["macro_f1"] for found in runs)
+        validation = statistics.mean(found["validation_macro_f1"] for found in runs)
+        lines.append(
+            f"| {name} | **{mean:.3f}** ({scores}) | {validation:.3f} | {_rounded(middle['windows_per_s'])} "
+            f"| {middle['training_seconds']:.0f} | {middle['parameters']:,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def _described(name: str) -> tuple[Path, list[str]]:
+    """The YAML file and the changes of a choice, whole paths."""
+    path = LANGUAGE if name.startswith("language model") else LOOK_UP
+    changes = [
+        key if key.startswith(("model.", "training.")) else f"model.sequence_model.{key}" for key in CHOICES[name]
+    ]
+    return path, changes
+
+
+def _rounded(number: float) -> str:
+    """Two figures: more would be noise."""
+    return f"{float(f'{number:.2g}'):,.0f}"
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="results; what is there is kept")
+    parser.add_argument("--choices", nargs="+", choices=CHOICES, metavar="NAME", help="default: all")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--table", type=Path, metavar="FILE.md", help="train nothing; put the table into this page")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
