@@ -4,9 +4,10 @@
     python scripts/compare_attention.py --out runs/compare_attention.json --choices default "score: distance" --seeds 0
     python scripts/compare_attention.py --out runs/compare_attention.json --table docs/attention.md   # only the table
 
-Each choice changes the lines of its name in configs/quickstart.yaml and is trained with every seed; macro-F1 is that of
-the two test links. Speed is that of scoring every row of those links, channels ready, median of five. The language
-models need the extra `lm` and `sh scripts/fetch_minilm.sh`; they train as configs/language_model.yaml says.
+Each choice changes the lines of its name in configs/quickstart.yaml and is trained with every seed, on one CPU thread;
+macro-F1 is that of the two test links. Speed is that of scoring every row of those links, channels ready, median of
+five. The language models need the extra `lm` and `sh scripts/fetch_minilm.sh`; they train as
+configs/language_model.yaml says.
 """
 
 from __future__ import annotations
@@ -101,7 +102,14 @@ def run(name: str, seed: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as directory:
         path, changes = _described(name)
         config = load_config(
-            path, [*changes, f"seed={seed}", f"run_dir={json.dumps(directory)}", f"data.root={json.dumps(str(ROOT))}"]
+            path,
+            [
+                *changes,
+                "threads=1",
+                f"seed={seed}",
+                f"run_dir={json.dumps(directory)}",
+                f"data.root={json.dumps(str(ROOT))}",
+            ],
         )
         train(config, overwrite=True)
         report = json.loads((Path(directory) / "evaluation.json").read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from config_trees import refuse, tree
 from netanomaly.build import build_input_format, build_spans, resolve_metrics
 from netanomaly.config import (
     ChannelsConfig,
@@ -28,6 +29,16 @@ from netanomaly.config import (
     load_config,
     parse_config,
 )
+from netanomaly.config_model import (
+    AttentionConfig,
+    LanguageModelConfig,
+    NoPositionsConfig,
+    RelativeBiasConfig,
+    RelativeKeyConfig,
+    RotaryConfig,
+    SinusoidalConfig,
+    TableConfig,
+)
 from netanomaly.data.schema import UNITS
 from netanomaly.errors import ConfigError
 from netanomaly.yaml_reader import parse_yaml, read_yaml
@@ -42,25 +53,6 @@ SPLITS: dict[str, dict[str, Any]] = {
 }
 
 
-def tree(path: str = "", value: Any = None) -> dict[str, Any]:
-    """The smallest config, with the value at the path."""
-    result: dict[str, Any] = {"data": {"metrics": ["rtt"]}}
-    place: Any = result
-    *sections, key = path.split(".")
-    for section in sections:
-        place = place.setdefault(section, {})
-    if path:
-        place[key] = value
-    return result
-
-
-def refuse(given_tree: dict[str, Any]) -> str:
-    with pytest.raises(ConfigError) as caught:
-        parse_config(given_tree, "c.yaml")
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 # Keys
 
 SECTIONS: list[tuple[str, dict[str, Any], type[Section]]] = [
@@ -73,12 +65,21 @@ SECTIONS: list[tuple[str, dict[str, Any], type[Section]]] = [
     ("data.split", SPLITS["file"], SplitByFile),
     ("channels", {}, ChannelsConfig),
     ("model", {}, ModelConfig),
+    ("model.sequence_model", {}, AttentionConfig),
+    ("model.sequence_model", {"kind": "language_model", "path": "lm"}, LanguageModelConfig),
+    ("model.sequence_model.positions", {}, SinusoidalConfig),
+    ("model.sequence_model.positions", {"kind": "learned"}, TableConfig),
+    ("model.sequence_model.positions", {"kind": "rotary"}, RotaryConfig),
+    ("model.sequence_model.positions", {"kind": "relative_bias"}, RelativeBiasConfig),
+    ("model.sequence_model.positions", {"kind": "relative_key"}, RelativeKeyConfig),
+    ("model.sequence_model.positions", {"kind": "none"}, NoPositionsConfig),
     ("training", {}, TrainingConfig),
 ]
 KEYS = [(path, rest, key) for path, rest, section in SECTIONS for key in section.model_fields if key != "by"]
+KEY_NAMES = [f"{path} {rest.get('by', rest.get('kind', ''))} {key}" for path, rest, key in KEYS]
 
 
-@pytest.mark.parametrize(("path", "rest", "key"), KEYS, ids=[f"{p} {r.get('by', '')} {k}" for p, r, k in KEYS])
+@pytest.mark.parametrize(("path", "rest", "key"), KEYS, ids=KEY_NAMES)
 def test_a_misspelt_key_is_told_with_its_path_and_the_key_it_is_like(path: str, rest: dict[str, Any], key: str) -> None:
     wrong = f"{key[:2]}x{key[2:]}"
     given_tree = tree(f"{path}.{wrong}" if path else wrong, 1)
@@ -115,8 +116,8 @@ def test_a_list_with_a_wrong_item_is_not_called_too_short() -> None:
 
 
 def test_several_problems_are_told_at_once() -> None:
-    message = refuse(tree("model", {"width": "wide", "dpeth": 2}) | {"sed": 1})
-    assert [part for part in ("model.width", "model.dpeth", "sed") if f"c.yaml: {part}: " not in message] == []
+    message = refuse(tree("model", {"width": "wide", "wnidow": 2}) | {"sed": 1})
+    assert [part for part in ("model.width", "model.wnidow", "sed") if f"c.yaml: {part}: " not in message] == []
 
 
 # Values
@@ -185,21 +186,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("channels.baselines", [], "channels.baselines", "give at least one"),
     ("channels.baselines", [64, 0], "channels.baselines.1", "0 rows is too short"),
     ("channels.baselines", ["64"], "channels.baselines.0", "'64' is not a duration"),
-    ("model", None, "model", "object"),
-    ("model.window", None, "model.window", "integer"),
-    ("model.window", "64", "model.window", "'64' is not a duration"),
-    ("model.width", 65, "model", "width 65 must be a multiple of twice n_heads (8)"),
-    ("model.width", 60, "model", "width 60 must be a multiple of twice n_heads (8)"),
-    ("model.width", 1, "model.width", "greater than or equal to 2"),
-    ("model.depth", 1.0, "model.depth", "found 1.0"),
-    ("model.stem", 0, "model.stem", "greater than or equal to 1"),
-    ("model.read_out", "max", "model.read_out", "found 'max'"),
-    ("model.dropout", 1, "model.dropout", "less than 1"),
-    ("model.dropout", -0.1, "model.dropout", "greater than or equal to 0"),
     ("training.epochs", True, "training.epochs", "found True"),
     ("training.epochs", 2.0, "training.epochs", "found 2.0"),
     ("training.epochs", "20", "training.epochs", "found '20'"),
     ("training.epochs", 0, "training.epochs", "greater than or equal to 1"),
+    ("training.stride", 0, "training.stride", "greater than or equal to 1, found 0"),
+    ("training.stride", 1.5, "training.stride", "valid integer, found 1.5"),
     ("training.learning_rate", "1e-3", "training.learning_rate", "valid number, found '1e-3'"),
     ("training.learning_rate", True, "training.learning_rate", "found True"),
     ("training.learning_rate", None, "training.learning_rate", "valid number"),

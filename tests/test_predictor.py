@@ -262,9 +262,9 @@ def test_no_rows_are_refused(predictor: Predictor, frame: pd.DataFrame) -> None:
     "override",
     [
         "model.window=9",
-        "model.depth=2",
+        "model.sequence_model.depth=2",
         "model.read_out=mean",
-        "model.position_base=100",
+        "model.sequence_model.positions.base=100",
         "channels.baselines=32",
         "channels.kinds=[level]",
         "data.interval=2s",

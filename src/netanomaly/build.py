@@ -14,7 +14,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build_model import build_classifier
+from netanomaly.build_model import build_classifier, with_architecture
 from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
 from netanomaly.config_fields import Section
 from netanomaly.data.cells import CellFormat
@@ -184,9 +184,14 @@ def _as_rfc3339(nanoseconds: int) -> str:
     return f"{pd.Timestamp(nanoseconds).isoformat()}Z"
 
 
-def build_model(config: Config, channels: int, classes: int) -> NetworkAnomalyClassifier:
-    """A classifier of the config's shape with fresh weights."""
-    return build_classifier(config.model, build_spans(config).window, channels, classes)
+def resolve_model(config: Config) -> Config:
+    """The config with what a language model's directory says of its shape, so that a bundle needs no other file."""
+    return config.model_copy(update={"model": with_architecture(config.model)})
+
+
+def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> NetworkAnomalyClassifier:
+    """A classifier of the config's shape with fresh weights, or `pretrained` ones where the config names some."""
+    return build_classifier(config.model, build_spans(config).window, channels, classes, pretrained=pretrained)
 
 
 def build_recipe(config: Config) -> Recipe:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import torch
 
 from netanomaly.config_model import AttentionConfig, LanguageModelConfig, ModelConfig
@@ -10,6 +14,8 @@ from netanomaly.model.attention import Attention
 from netanomaly.model.blocks import LookupBlock
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.model.encoder import MetricEncoder
+from netanomaly.model.language_families import complete, longest
+from netanomaly.model.language_model import LanguageModel, make_transformer, read_architecture
 from netanomaly.model.lookup_model import LookupModel
 from netanomaly.model.masks import MaskRule
 from netanomaly.model.positions import (
@@ -31,19 +37,22 @@ from netanomaly.model.sequence_model import SequenceModel
 TABLES = {"sine": sine_table, "binary": binary_table, "linear": linear_table, "linear_unit": linear_unit_table}
 
 
-def build_classifier(config: ModelConfig, window: int, channels: int, classes: int) -> NetworkAnomalyClassifier:
+def build_classifier(
+    config: ModelConfig, window: int, channels: int, classes: int, *, pretrained: bool = False
+) -> NetworkAnomalyClassifier:
     """A classifier of the config's shape.
 
     Args:
         window: rows, as `config.window` is in the data's interval.
         channels: per row.
+        pretrained: a language model with a `path` gets its weights from there; else all weights are fresh.
 
     Raises:
         ConfigError: sizes do not go together once the window is known in rows.
     """
     encoder = MetricEncoder(channels, config.width, config.stem)
     if isinstance(config.sequence_model, LanguageModelConfig):
-        sequence_model: SequenceModel = _language_model(config, config.sequence_model, window)
+        sequence_model: SequenceModel = _language_model(config, config.sequence_model, window, pretrained)
     else:
         sequence_model = _lookup_model(config, config.sequence_model, window)
     return NetworkAnomalyClassifier(encoder, sequence_model, classes)
@@ -113,9 +122,59 @@ def _positions(choice: AttentionConfig, length: int, width: int) -> NoPositions:
         raise ConfigError(f"model.sequence_model.positions: {error}; use a wider model or fewer heads") from error
 
 
-def _language_model(config: ModelConfig, choice: LanguageModelConfig, window: int) -> SequenceModel:
-    tokens = _tokens(window, choice.patch)
-    raise NotImplementedError(tokens)
+def with_architecture(config: ModelConfig) -> ModelConfig:
+    """The config with the whole architecture of a language model in it, so that a bundle needs no other file.
+
+    Raises:
+        ConfigError: the directory or the architecture is not one that can be used, or the extra is not installed.
+    """
+    choice = config.sequence_model
+    if not isinstance(choice, LanguageModelConfig):
+        return config
+    with _told():
+        architecture = None if choice.architecture is None else complete(choice.architecture)
+        found = architecture if choice.path is None else read_architecture(Path(choice.path))
+        if architecture is not None and found != architecture:
+            raise ValueError(f"architecture: is not that of {choice.path}; leave it out, it is read from there")
+    return config.model_copy(update={"sequence_model": choice.model_copy(update={"architecture": found})})
+
+
+def _language_model(config: ModelConfig, choice: LanguageModelConfig, window: int, pretrained: bool) -> LanguageModel:
+    tokens = _tokens(window, choice.patch) + (config.read_out == "cls")
+    with _told():
+        if choice.architecture is None:
+            raise ValueError("architecture: is missing; training fills it in from path")
+        architecture = complete(choice.architecture)
+        most = longest(architecture)
+        if most is not None and tokens > most:
+            raise ValueError(
+                f"patch: a window of {window} rows is {tokens} tokens, the language model has positions for {most}; "
+                "choose a larger patch or a shorter model.window"
+            )
+        path = Path(choice.path) if pretrained and choice.path is not None else None
+        model = make_transformer(architecture, path, choice.train, choice.lora_rank)
+    return LanguageModel(
+        model,
+        embedding=config.width,
+        window=window,
+        read_out=config.read_out,
+        patch=choice.patch,
+        dropout=config.dropout,
+        asleep=choice.train == "head",
+    )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong with a language model within the block, as an error of the config."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(
+            f"model.sequence_model.kind: language_model needs more packages: pip install 'netanomaly[lm]' ({error})"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"model.sequence_model.{error}") from error
 
 
 def _tokens(window: int, patch: int) -> int:

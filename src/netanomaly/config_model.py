@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from netanomaly.config_fields import Section, SpanField, of_kind
 from netanomaly.model.choices import (
@@ -19,6 +19,13 @@ from netanomaly.model.choices import (
     Windowed,
     executions,
 )
+
+
+def _check_scale(scale: str | float) -> str | float:
+    if not isinstance(scale, str) and scale <= 0:
+        raise ValueError(f"{scale:g} is not more than 0; write sqrt_dim, init or a temperature")
+    return scale
+
 
 AddTo = Literal["projected", "input"]
 
@@ -88,7 +95,9 @@ class AttentionConfig(Section):
     n_heads: int = Field(default=4, ge=1)
     n_kv_heads: int | None = Field(default=None, ge=1)  # of keys and values; default: n_heads
     score: Score = "dot"  # distance: minus the squared Euclidean distance of q and k
-    scale: Literal["sqrt_dim", "init"] | Annotated[float, Field(gt=0)] = "sqrt_dim"  # a number: a temperature
+    scale: Annotated[Literal["sqrt_dim", "init"] | float, AfterValidator(_check_scale)] = (
+        "sqrt_dim"  # a number: a temperature
+    )
     normalise: Normalise = "softmax"  # none: plain exp(score) weights
     positions: Positions = SinusoidalConfig()
     mask: Mask = "bidirectional"

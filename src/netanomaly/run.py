@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly import __version__
-from netanomaly.build import build_device, build_model, build_recipe, build_spans, threads
+from netanomaly.build import build_device, build_model, build_recipe, build_spans, resolve_model, threads
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
@@ -63,7 +63,7 @@ def train(
         TrainingError: the loss is not a finite number any more.
         KeyboardInterrupt: Ctrl-C. Both after saving the best epoch so far, if there is one.
     """
-    checked = load_config(Path(config) if isinstance(config, PathLike) else config, overrides)
+    checked = resolve_model(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
     _refuse_to_replace(directory, overwrite)
@@ -102,7 +102,7 @@ def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bund
     training = _channel_segments(prepared, channels, TRAIN, classes)
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):  # leave the caller's draws alone
         torch.manual_seed(config.seed)
-        model = build_model(config, channels.count, len(classes)).to(device)
+        model = build_model(config, channels.count, len(classes), pretrained=True).to(device)
         outcome = fit(
             model,
             [segment for segment, _ in training],

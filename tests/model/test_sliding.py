@@ -2,158 +2,177 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lookups import TOLERANCE
 from torch import Tensor
 
-from netanomaly.model.attention import lookup
-from netanomaly.model.positions import sinusoidal_table
+from netanomaly.model.choices import Normalise
+from netanomaly.model.lookup import for_each_query_head
 from netanomaly.model.sliding import sliding_lookup
 
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5}
+
+@dataclass(frozen=True)
+class Segment:
+    """Everything a sliding look-up is given; shapes as in `sliding_lookup`."""
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    terms: Tensor
+    valid: Tensor
+    place_values: Tensor | None = None
+    normalise: Normalise = "softmax"
+
+    @property
+    def length(self) -> int:
+        """L"""
+        return self.terms.shape[-1]
+
+    def leaves(self) -> list[Tensor]:
+        """What has a gradient."""
+        parts = (self.queries, self.keys, self.values, self.terms, self.place_values)
+        return [part for part in parts if part is not None]
+
+    def found(self, block: int = 32) -> Tensor:
+        """All windows at once."""
+        return sliding_lookup(
+            self.queries,
+            self.keys,
+            self.values,
+            self.terms,
+            self.valid,
+            place_values=self.place_values,
+            normalise=self.normalise,
+            block=block,
+        )
+
+    def one_by_one(self) -> Tensor:
+        """The oracle: each query scores a copy of its window."""
+        keys, values = for_each_query_head(self.keys, self.values, self.queries.shape[1])
+        terms = self.terms.expand(len(keys), keys.shape[1], -1, -1)
+        answers = []
+        for t in range(self.queries.shape[2]):
+            held = slice(t, t + self.length)
+            valid = self.valid[:, None, held]  # (B, 1, L)
+            scores = torch.einsum("bhe,bhle->bhl", self.queries[:, :, t], keys[:, :, held]) + terms[:, :, t]
+            scores = scores.masked_fill(~valid, torch.finfo(scores.dtype).min)
+            weights = scores.softmax(-1) if self.normalise == "softmax" else scores.exp() * valid
+            shown = values[:, :, held] if self.place_values is None else values[:, :, held] + self.place_values
+            answers.append(torch.einsum("bhl,bhld->bhd", weights, shown))
+        return torch.stack(answers, dim=2)
 
 
-def _rows(
-    batch: int, heads: int, targets: int, length: int, width: int, dtype: torch.dtype, seed: int = 0
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values."""
+def _segment(
+    targets: int,
+    length: int,
+    dtype: torch.dtype = torch.float64,
+    *,
+    batch: int = 2,
+    kv_heads: int = 2,
+    shared: int = 1,
+    share: float = 0.7,
+    per_window: bool = True,
+    place_values: bool = False,
+    seed: int = 0,
+) -> Segment:
     draw = torch.Generator().manual_seed(seed)
-    rows = [targets, targets + length - 1, targets + length - 1]
-    queries, keys, values = (
-        torch.randn(batch, heads, n, width, generator=draw, dtype=dtype, requires_grad=True) for n in rows
+    heads, rows = kv_heads * shared, targets + length - 1
+
+    def numbers(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=draw, dtype=torch.float64).to(dtype).requires_grad_()
+
+    return Segment(
+        numbers(batch, heads, targets, 4),
+        numbers(batch, kv_heads, rows, 4),
+        numbers(batch, kv_heads, rows, 3),
+        numbers(batch, heads, targets, length) if per_window else numbers(1, heads, targets, length),
+        torch.rand(batch, rows, generator=draw) < share,
+        numbers(length, 3) if place_values else None,
     )
-    return queries, keys, values
 
 
-def _one_by_one(queries: Tensor, keys: Tensor, values: Tensor, positions: Tensor, valid: Tensor) -> Tensor:
-    """The oracle: the newest row of each window asks a copy of the window."""
-    length = len(positions)
-    answers = []
-    for t in range(queries.shape[2]):
-        held = slice(t, t + length)
-        mask = valid[:, None, held]
-        answers.append(lookup(queries[:, :, t : t + 1], keys[:, :, held] + positions, values[:, :, held], mask))
-    return torch.cat(answers, dim=2)
+@st.composite
+def segments(draw: st.DrawFn) -> Segment:
+    """Of every size, with every kind of terms."""
+    segment = _segment(
+        draw(st.integers(1, 20)),
+        draw(st.integers(1, 12)),
+        draw(st.sampled_from(list(TOLERANCE))),
+        batch=draw(st.integers(1, 3)),
+        kv_heads=draw(st.integers(1, 2)),
+        shared=draw(st.integers(1, 2)),
+        share=draw(st.sampled_from([1.0, 0.7, 0.2, 0.0])),
+        per_window=draw(st.booleans()),
+        place_values=draw(st.booleans()),
+        seed=draw(st.integers(0, 2**16)),
+    )
+    return replace(segment, normalise=draw(st.sampled_from(["softmax", "none"])))
 
 
-cases = given(
-    batch=st.integers(1, 3),
-    heads=st.integers(1, 3),
-    targets=st.integers(1, 20),
-    length=st.integers(1, 12),
-    width=st.sampled_from([2, 4, 6]),
-    block=st.integers(1, 24),
-    share=st.sampled_from([1.0, 0.7, 0.2, 0.0]),
-    seed=st.integers(0, 2**16),
-)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@settings(max_examples=60, deadline=None)
-@cases
-def test_values_equal_window_by_window(
-    dtype: torch.dtype,
-    batch: int,
-    heads: int,
-    targets: int,
-    length: int,
-    width: int,
-    block: int,
-    share: float,
-    seed: int,
-) -> None:
-    table = _rows(batch, heads, targets, length, width, dtype, seed)
-    positions = sinusoidal_table(length, width).to(dtype)
-    valid = torch.rand(batch, targets + length - 1, generator=torch.Generator().manual_seed(seed)) < share
-    found = sliding_lookup(*table, positions, valid, block=block)
-    torch.testing.assert_close(found, _one_by_one(*table, positions, valid), rtol=0, atol=TOLERANCE[dtype])
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@settings(max_examples=30, deadline=None)
-@cases
-def test_gradients_equal_window_by_window(
-    dtype: torch.dtype,
-    batch: int,
-    heads: int,
-    targets: int,
-    length: int,
-    width: int,
-    block: int,
-    share: float,
-    seed: int,
-) -> None:
-    table = _rows(batch, heads, targets, length, width, dtype, seed)
-    positions = sinusoidal_table(length, width).to(dtype).requires_grad_()
-    valid = torch.rand(batch, targets + length - 1, generator=torch.Generator().manual_seed(seed)) < share
-    weight = torch.randn(batch, heads, targets, width, generator=torch.Generator().manual_seed(seed + 1), dtype=dtype)
-    weight = weight * valid.unfold(1, length, 1).any(-1)[:, None, :, None]  # a window without a valid row has no loss
-    inputs = (*table, positions)
-    ours = torch.autograd.grad((sliding_lookup(*inputs, valid, block=block) * weight).sum(), inputs)
-    theirs = torch.autograd.grad((_one_by_one(*inputs, valid) * weight).sum(), inputs)
-    for found, expected in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+@settings(max_examples=120, deadline=None)
+@given(segment=segments(), block=st.integers(1, 24))
+def test_values_and_gradients_are_those_window_by_window(segment: Segment, block: int) -> None:
+    tolerance = TOLERANCE[segment.queries.dtype]
+    found, expected = segment.found(block), segment.one_by_one()
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+    leaves, weight = segment.leaves(), torch.randn(found.shape, generator=torch.Generator().manual_seed(1)).to(found)
+    ours, theirs = (torch.autograd.grad((answers * weight).sum(), leaves) for answers in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=10 * tolerance, atol=10 * tolerance)
 
 
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 64, 100])
 @pytest.mark.parametrize("targets", [1, 31, 32, 33, 65])
 def test_windows_shorter_and_longer_than_the_block(targets: int, length: int) -> None:
-    table = _rows(2, 2, targets, length, 4, torch.float64)
-    positions = sinusoidal_table(length, 4).double()
-    valid = torch.rand(2, targets + length - 1, generator=torch.Generator().manual_seed(5)) < 0.8
-    expected = _one_by_one(*table, positions, valid)
-    torch.testing.assert_close(sliding_lookup(*table, positions, valid), expected, rtol=0, atol=1e-10)
+    segment = _segment(targets, length, place_values=True)
+    torch.testing.assert_close(segment.found(), segment.one_by_one(), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("normalise", ["softmax", "none"])
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_windows_without_any_valid_row_are_finite_and_alike_in_both(dtype: torch.dtype) -> None:
-    table = _rows(1, 2, 40, 8, 4, dtype)
-    positions = sinusoidal_table(8, 4).to(dtype)
-    valid = torch.ones(1, 47, dtype=torch.bool)
-    valid[0, 5:30] = False  # longer than a window
-    found = sliding_lookup(*table, positions, valid)
+def test_windows_without_any_valid_row_are_finite_and_alike_in_both(dtype: torch.dtype, normalise: Normalise) -> None:
+    segment = replace(_segment(40, 8, dtype), normalise=normalise)
+    segment.valid[:, 5:30] = False  # longer than a window
+    found = segment.found()
     assert found.isfinite().all()
-    torch.testing.assert_close(found, _one_by_one(*table, positions, valid), rtol=0, atol=TOLERANCE[dtype])
+    torch.testing.assert_close(found, segment.one_by_one(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("size", [1e2, 1e4])
 def test_large_scores_do_not_let_masked_rows_in(size: float) -> None:
-    queries, keys, values = _rows(1, 1, 40, 8, 4, torch.float32)
-    positions = sinusoidal_table(8, 4)
-    valid = torch.rand(1, 47, generator=torch.Generator().manual_seed(6)) < 0.5
-    found = sliding_lookup(queries * size, keys, values, positions, valid)
-    hidden = ~valid[:, None, :, None]
-    changed = sliding_lookup(
-        queries * size, keys.masked_fill(hidden, 1e3), values.masked_fill(hidden, 1e3), positions, valid
+    segment = _segment(40, 8, torch.float32, share=0.5)
+    segment = replace(segment, queries=segment.queries * size)
+    hidden = ~segment.valid[:, None, :, None]
+    spoilt = replace(
+        segment, keys=segment.keys.masked_fill(hidden, 1e3), values=segment.values.masked_fill(hidden, 1e3)
     )
-    kept = valid.unfold(1, 8, 1).any(-1)[0]
-    assert torch.equal(found[:, :, kept], changed[:, :, kept])
+    kept = segment.valid.unfold(1, 8, 1).any(-1)[:, None, :, None]
+    assert torch.equal(segment.found() * kept, spoilt.found() * kept)
 
 
-def test_a_window_does_not_see_rows_outside_it() -> None:
-    queries, keys, values = _rows(1, 1, 40, 8, 4, torch.float64)
-    positions = sinusoidal_table(8, 4).double()
-    valid = torch.ones(1, 47, dtype=torch.bool)
-    found = sliding_lookup(queries, keys, values, positions, valid)
+@pytest.mark.parametrize("normalise", ["softmax", "none"])
+def test_a_window_does_not_see_rows_outside_it(normalise: Normalise) -> None:
+    segment = replace(_segment(40, 8, share=1.0), normalise=normalise)
     outside = torch.ones(1, 1, 47, 1, dtype=torch.bool)
     outside[:, :, 20:28] = False  # the window of target 20
-    changed = sliding_lookup(
-        queries, keys.masked_fill(outside, 1e4), values.masked_fill(outside, 1e4), positions, valid
+    changed = replace(
+        segment, keys=segment.keys.masked_fill(outside, 1e2), values=segment.values.masked_fill(outside, 1e4)
     )
-    torch.testing.assert_close(changed[:, :, 20], found[:, :, 20], rtol=0, atol=1e-10)
+    torch.testing.assert_close(changed.found()[:, :, 20], segment.found()[:, :, 20], rtol=0, atol=1e-10)
 
 
-def test_gradcheck() -> None:
-    table = _rows(1, 1, 4, 3, 2, torch.float64)
-    positions = sinusoidal_table(3, 2).double().requires_grad_()
-    valid = torch.tensor([[True, False, False, True, False, True]])
-    assert torch.autograd.gradcheck(lambda *inputs: sliding_lookup(*inputs, valid, block=3), (*table, positions))
+@pytest.mark.parametrize("normalise", ["softmax", "none"])
+@pytest.mark.parametrize("share", [0.5, 0.0])
+def test_gradcheck(normalise: Normalise, share: float) -> None:
+    segment = replace(_segment(4, 3, batch=1, shared=2, share=share, place_values=True), normalise=normalise)
 
+    def run(queries: Tensor, keys: Tensor, values: Tensor, terms: Tensor, place_values: Tensor) -> Tensor:
+        changed = replace(segment, queries=queries, keys=keys, values=values, terms=terms, place_values=place_values)
+        return changed.found(block=3)
 
-def test_gradcheck_of_a_window_without_any_valid_row() -> None:
-    table = _rows(1, 1, 1, 3, 2, torch.float64)
-    positions = sinusoidal_table(3, 2).double().requires_grad_()
-    valid = torch.zeros(1, 3, dtype=torch.bool)
-    assert torch.autograd.gradcheck(lambda *inputs: sliding_lookup(*inputs, valid, block=3), (*table, positions))
+    assert torch.autograd.gradcheck(run, segment.leaves())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from classifiers import classifier
 from netanomaly.data.batches import IGNORED, Batch, ChannelSegment, batches, stretches
 from netanomaly.errors import TrainingError
 from netanomaly.model.classifier import NetworkAnomalyClassifier
@@ -22,9 +24,8 @@ CHANNELS, CLASSES, STRETCH = 3, 3, 16
 WEIGHTS = torch.tensor([0.5, 1.0, 1.5])
 
 
-def _model(dropout: float = 0.0) -> NetworkAnomalyClassifier:
-    torch.manual_seed(0)
-    return NetworkAnomalyClassifier(CHANNELS, CLASSES, window=5, width=8, n_heads=2, stem=2, dropout=dropout)
+def _model(dropout: float = 0.0, **choices: Any) -> NetworkAnomalyClassifier:
+    return classifier(channels=CHANNELS, classes=CLASSES, window=5, width=8, stem=2, dropout=dropout, **choices)
 
 
 def _segment(rows: int, seed: int = 0) -> ChannelSegment:
@@ -47,6 +48,7 @@ def _train(
     rate: float = 0.1,
     clip: float = math.inf,
     jitter: float = 0.0,
+    stride: int = 1,
     seen: list[float] | None = None,
 ) -> EpochSums:
     """A pass of plain gradient descent."""
@@ -55,6 +57,7 @@ def _train(
         training,
         torch.optim.SGD(model.parameters(), lr=123.0),  # replaced by `rate`
         WEIGHTS,
+        stride=stride,
         label_smoothing=0.0,
         gradient_clip=clip,
         jitter=jitter,
@@ -86,6 +89,47 @@ def test_loss_of_the_epoch_is_the_weighted_mean_of_all_rows() -> None:
     expected = sum(total for total, _ in sums) / sum(weight for _, weight in sums)
     assert found.loss == pytest.approx(expected.item(), abs=1e-6)
     assert found.steps == len(training) > 1
+
+
+@pytest.mark.parametrize("choices", [{}, {"execution": "reference"}, {"read_out": "mean"}], ids=str)
+@pytest.mark.parametrize("stride", [2, 5, STRETCH])
+def test_with_a_stride_every_nth_row_of_a_stretch_is_learnt_from(stride: int, choices: dict[str, Any]) -> None:
+    model, by_hand = _model(**choices), _model(**choices)
+    segment = _segment(2 * STRETCH)
+    segment.valid[:], segment.targets[:] = True, np.arange(2 * STRETCH) % CLASSES
+    (batch,) = _batches(model, [segment])
+    found = _train(model, [batch], rate=0.1, stride=stride)
+    logits, targets = by_hand(batch.channels, batch.valid)[:, ::stride], batch.targets[:, ::stride]
+    total, weight = weighted_cross_entropy(logits, targets, WEIGHTS, 0.0, IGNORED)
+    assert found.loss == pytest.approx((total / weight).item(), abs=1e-6)
+    gradients = torch.autograd.grad(total / weight, list(by_hand.parameters()))
+    for after, before, gradient in zip(model.parameters(), by_hand.parameters(), gradients, strict=True):
+        torch.testing.assert_close(after, before - 0.1 * gradient, rtol=0, atol=1e-6)
+
+
+def test_a_batch_that_a_stride_leaves_no_row_to_learn_is_left_out() -> None:
+    model = _model()
+    segments = [_segment(STRETCH, seed) for seed in range(3)]
+    for segment in segments:
+        segment.targets[0] = 0  # the row that a stride of 16 keeps
+        segment.valid[0] = True
+    segments[1].targets[0] = IGNORED
+    training = _batches(model, segments, size=1)
+    seen: list[float] = []
+    found = _train(model, training, stride=STRETCH, seen=seen)
+    assert [math.isnan(loss) for loss in seen] == [False, True, False]  # told, so that the schedule goes on
+    assert found.steps == 2
+    assert math.isfinite(found.loss)
+
+
+def test_an_epoch_without_any_row_to_learn_changes_no_weight() -> None:
+    model = _model()
+    before = copy.deepcopy(model)
+    segment = _segment(STRETCH)
+    segment.targets[0] = IGNORED
+    found = _train(model, _batches(model, [segment]), stride=STRETCH)
+    assert (found.steps, found.loss, found.gradient_norm) == (0, 0.0, 0.0)
+    assert _distance(model, before) == 0.0
 
 
 def test_each_step_is_told_with_its_loss() -> None:
@@ -124,9 +168,9 @@ class _Spy(nn.Module):
         self.head = nn.Linear(CHANNELS, CLASSES)
         self.given: list[Tensor] = []
 
-    def forward(self, channels: Tensor, valid: Tensor) -> Tensor:
+    def forward(self, channels: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
         self.given.append(channels)
-        logits: Tensor = self.head(channels[:, -STRETCH:])
+        logits: Tensor = self.head(channels[:, -STRETCH::stride])
         return logits
 
 

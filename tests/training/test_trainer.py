@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from classifiers import classifier
 from netanomaly.data.batches import ChannelSegment, stretches
 from netanomaly.errors import TrainingError
 from netanomaly.model.classifier import NetworkAnomalyClassifier
@@ -28,6 +29,7 @@ def _recipe(**changes: Any) -> Recipe:
         "epochs": 4,
         "batch_size": 2,
         "stretch": 16,
+        "stride": 1,
         "learning_rate": 0.01,
         "warmup": 0.1,
         "weight_decay": 0.05,
@@ -51,8 +53,7 @@ def _segments(rows: int = 70) -> list[ChannelSegment]:
 
 
 def _model(seed: int = 0) -> NetworkAnomalyClassifier:
-    torch.manual_seed(seed)
-    return NetworkAnomalyClassifier(CHANNELS, CLASSES, window=4, width=8, n_heads=2, stem=1, dropout=0.1)
+    return classifier(channels=CHANNELS, classes=CLASSES, seed=seed, window=4, width=8, stem=1, dropout=0.1)
 
 
 def _fit(
@@ -144,6 +145,47 @@ def test_the_schedule_ends_with_the_last_step(tmp_path: Path, epochs: int, rows:
     assert [record["learning_rate"] for record in records] == pytest.approx(rates, abs=1e-15)
 
 
+class _Seen(nn.Module):
+    """Keeps the rows whose logits it is asked for, by their first channel; one set per epoch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(CHANNELS, CLASSES)
+        self.rows: list[set[float]] = [set()]
+
+    def forward(self, channels: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
+        self.rows[-1] |= set(channels[:, 3::stride][valid[:, 3::stride]][:, 0].tolist())  # 3 rows of history
+        logits: Tensor = self.head(channels[:, 3::stride])
+        return logits
+
+    def score(self) -> float:
+        """Ends the epoch."""
+        self.rows.append(set())
+        return 0.5
+
+
+def test_with_a_stride_other_rows_are_learnt_from_each_epoch(tmp_path: Path) -> None:
+    model, segments = _Seen(), _segments()
+    every = {float(row) for segment in segments for row in segment.channels[:, 0]}
+    _fit(model, tmp_path / "log", model.score, segments=segments, epochs=20, patience=20, stride=4, jitter=0.0)
+    epochs = model.rows[:-1]
+    assert all(0.2 * len(every) < len(rows) < 0.3 * len(every) for rows in epochs)
+    assert epochs[0] != epochs[1]
+    assert set.union(*epochs) == every
+
+
+def test_batches_without_a_row_to_learn_count_as_steps_of_the_schedule(tmp_path: Path) -> None:
+    segments = _segments()
+    for segment in segments:
+        segment.targets[np.arange(len(segment.targets)) % 9 > 0] = -1
+    _fit(_model(), tmp_path / "log", segments=segments, epochs=3, stride=16, batch_size=1, seed=5)
+    plans = [stretches(segments, 16, np.random.default_rng([5, epoch])) for epoch in (1, 2, 3)]
+    steps, records = np.cumsum([len(plan) for plan in plans]), _records(tmp_path / "log")
+    assert [record["steps"] for record in records] == steps.tolist()
+    last = 0.01 * learning_rate_factor(int(steps[-1]) - 1, round(0.1 * steps[-1]), int(steps[-1]))
+    assert records[-1]["learning_rate"] == pytest.approx(last, abs=1e-15)
+
+
 def test_one_seed_gives_the_same_weights_to_the_last_bit(tmp_path: Path) -> None:
     models = [_model(), _model()]
     for model in models:
@@ -171,8 +213,8 @@ class _Still(nn.Module):
         self.frozen = nn.Parameter(torch.ones(2, 2), requires_grad=False)
         self.head = nn.Linear(CHANNELS, CLASSES)
 
-    def forward(self, channels: Tensor, valid: Tensor) -> Tensor:
-        logits: Tensor = self.head(channels[:, 3:])
+    def forward(self, channels: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
+        logits: Tensor = self.head(channels[:, 3::stride])
         return logits + 0 * (self.matrix.sum() + self.vector.sum() + self.scalar)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -13,12 +14,15 @@ ROWS_AT_ONCE = 2048
 
 
 def over_windows(
-    read: Callable[[Tensor, Tensor], Tensor], memory: Tensor, valid: Tensor, length: int, stride: int = 1
+    read: Callable[[Tensor, Tensor], Tensor],
+    memory: Tensor,
+    valid: Tensor,
+    length: int,
+    stride: int = 1,
+    *,
+    recompute: bool = True,
 ) -> Tensor:
     """`read` of every window of a segment, or of every n-th one.
-
-    In training what `read` computes is not kept but computed again in the backward pass: memory stays proportional
-    to rows at the price of a second forward pass.
 
     Args:
         read: (N, L, D), (N, L) to (N, D)
@@ -26,6 +30,8 @@ def over_windows(
         valid: (B, T + L - 1)
         length: L
         stride: from one window to the next.
+        recompute: in training what `read` computes is not kept but computed again in the backward pass: memory stays
+            proportional to rows at the price of a second forward pass.
 
     Returns:
         (B, ceil(T / stride), D)
@@ -33,8 +39,9 @@ def over_windows(
     windows = memory.unfold(1, length, stride).transpose(2, 3)  # (B, T', L, D), a view
     held = valid.unfold(1, length, stride)  # (B, T', L), a view
     at_once = max(1, ROWS_AT_ONCE // length)
+    compute = partial(checkpoint, read, use_reentrant=False) if recompute else read
     parts = [
-        checkpoint(read, some.flatten(0, 1), mask.flatten(0, 1), use_reentrant=False).unflatten(0, some.shape[:2])
+        compute(some.flatten(0, 1), mask.flatten(0, 1)).unflatten(0, some.shape[:2])
         for some, mask in zip(windows.split(at_once, 1), held.split(at_once, 1), strict=True)
     ]
     return torch.cat(parts, dim=1)

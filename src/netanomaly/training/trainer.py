@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -49,7 +50,7 @@ class EpochRecord:
 
     epoch: int
     steps: int
-    loss: float
+    loss: float | None
     gradient_norm: float
     learning_rate: float
     validation_macro_f1: float
@@ -130,9 +131,9 @@ class _Trainer:
                     record = self._run_epoch(weights, bar)
                     if bar.disable:  # no terminal: a line per epoch instead of the bar
                         log.info(
-                            "epoch %d: loss %.3f, validation macro-F1 %.3f",
+                            "epoch %d: loss %s, validation macro-F1 %.3f",
                             record.epoch,
-                            record.loss,
+                            "none" if record.loss is None else f"{record.loss:.3f}",
                             record.validation_macro_f1,
                         )
             except (KeyboardInterrupt, TrainingError) as stop:
@@ -160,7 +161,8 @@ class _Trainer:
             self.step += 1
             bar.update()
             best = max(self.best_score, 0)
-            bar.set_postfix(epoch=self.epoch, loss=f"{loss:.3f}", validation=f"{best:.3f}", refresh=False)
+            if not math.isnan(loss):  # a batch without a row to learn
+                bar.set_postfix(epoch=self.epoch, loss=f"{loss:.3f}", validation=f"{best:.3f}", refresh=False)
 
         recipe = self.recipe
         sums = train_epoch(
@@ -180,7 +182,8 @@ class _Trainer:
             self.best_score, self.best_epoch = value, self.epoch
             self.best_weights = copy.deepcopy(self.model.state_dict())
         seconds = time.perf_counter() - self.started
-        record = EpochRecord(self.epoch, self.step, sums.loss, sums.gradient_norm, last_rate, value, seconds)
+        loss = sums.loss if sums.steps else None  # None: the stride left no row to learn in the whole epoch
+        record = EpochRecord(self.epoch, self.step, loss, sums.gradient_norm, last_rate, value, seconds)
         _write(self.log_path, record)
         return record
 
