@@ -19,6 +19,7 @@ from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, Sp
 from netanomaly.config_fields import Section
 from netanomaly.data.cells import CellFormat
 from netanomaly.data.channels import channel_history
+from netanomaly.data.feed import FeedRule
 from netanomaly.data.grid import Grid, counter_reach, median_step, place_on_grid
 from netanomaly.data.ingest import InputFormat, Table
 from netanomaly.data.schema import Metric
@@ -151,6 +152,13 @@ def build_grid(config: Config, table: Table) -> Grid:
     """The table on the config's grid."""
     spans = build_spans(config)
     return place_on_grid(table, spans.interval_ns, spans.max_gap, config.data.duplicates)
+
+
+def build_feed_rule(config: Config) -> FeedRule:
+    """How the rows of a series lie on the grid as they come."""
+    spans = build_spans(config)
+    metrics = build_input_format(config.data).metrics
+    return FeedRule(metrics, spans.interval_ns, spans.max_gap, config.data.duplicates == "mean", history_rows(config))
 
 
 def build_row_parts(config: Config, table: Table, form: InputFormat) -> tuple[Config, NDArray[np.int8], int | None]:

@@ -7,13 +7,11 @@ Exit codes: 0 done, 2 bad config or arguments (or a file that cannot be written)
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from netanomaly import __version__
 from netanomaly.errors import ConfigError, NetanomalyError
@@ -97,7 +95,16 @@ def _parser() -> argparse.ArgumentParser:
     predict = commands.add_parser("predict", allow_abbrev=False, parents=[common], help="label the rows of files")
     predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
-    predict.add_argument("--out", type=Path, metavar="FILE", help="CSV or CSV.gz to write; default: standard output")
+    predict.add_argument(
+        "--out", type=Path, metavar="FILE", help="CSV, CSV.gz or Parquet to write; default: CSV to standard output"
+    )
+    predict.add_argument(
+        "--chunk-rows",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="rows in memory at a time (default %(default)s); files are then in order of time, or N holds them; 0: all",
+    )
     predict.set_defaults(command=_predict)
 
     convert = commands.add_parser(
@@ -150,27 +157,22 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _predict(options: argparse.Namespace) -> None:
-    from netanomaly.files import atomic
+    from netanomaly.predictions import SUFFIXES, label_files
     from netanomaly.predictor import load
 
-    if options.out is not None and not str(options.out).endswith((".csv", ".csv.gz")):
-        raise ConfigError(f"--out {options.out}: write a .csv or a .csv.gz")
+    if options.out is not None and not str(options.out).endswith(SUFFIXES):
+        raise ConfigError(f"--out {options.out}: write a {', a '.join(SUFFIXES)}")
+    if options.chunk_rows < 0:
+        raise ConfigError(f"--chunk-rows {options.chunk_rows}: give a number of rows, or 0 for all at once")
     _check_place(options.out)
     if options.out is not None and any(
         Path(file).exists() and options.out.resolve() == Path(file).resolve() for file in options.files
     ):
         raise ConfigError(f"--out {options.out}: is one of the files to read; it would be replaced")
     predictor = load(_bundle_directory(options.bundle), overrides=_overrides(options))
-    labelled = predictor.predict_files(options.files)
-    if options.out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="")  # the same bytes on every system
-        labelled.to_csv(sys.stdout, index=False, float_format="%.7f", lineterminator="\n")
-        return
-    compression: Literal["gzip"] | None = "gzip" if options.out.suffix == ".gz" else None
-    with atomic(options.out) as temporary:
-        labelled.to_csv(temporary, index=False, float_format="%.7f", lineterminator="\n", compression=compression)
-    logging.getLogger(__name__).info("%d rows labelled: %s", len(labelled), options.out)
+    rows = label_files(predictor, options.files, options.out, options.chunk_rows)
+    if options.out is not None:
+        logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
 
 
 def _convert(options: argparse.Namespace) -> None:

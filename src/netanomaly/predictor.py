@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from netanomaly.build import build_device, build_grid, build_input_format, build_model, build_spans, threads
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
-from netanomaly.data.batches import IGNORED, channel_segment
+from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
+from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
 from netanomaly.data.schema import UNITS
@@ -104,21 +105,26 @@ class Predictor:
         inputs = [
             channel_segment(segments[index], self._channels, np.where(masks[index], 0, IGNORED)) for index in asked
         ]
-        with threads(self.config):
-            logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
         result = [np.zeros((len(segment), len(self.classes))) for segment in segments]
-        for index, rows, given in zip(asked, logits, inputs, strict=True):
-            result[index] = _softmax(rows) * (given.targets != IGNORED)[:, None]
+        for index, rows in zip(asked, self.score(inputs), strict=True):
+            result[index] = rows
         return result
 
-    def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
-        """The label of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
-        best = np.array(self.classes, dtype=object)[probabilities.argmax(axis=1)]
-        return np.where(probabilities.any(axis=1), best, NO_DATA)
+    def score(self, inputs: Sequence[ChannelSegment]) -> list[NDArray[np.float64]]:
+        """Class probabilities of the steps that have a target, (T, K) per segment; zeros at all others."""
+        with threads(self.config):
+            logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
+        return [
+            _softmax(rows) * (given.targets != IGNORED)[:, None] for rows, given in zip(logits, inputs, strict=True)
+        ]
 
-    def _predict(self, table: Table) -> pd.DataFrame:
-        grid = self.grid(table)
-        probabilities = grid.to_rows(self.probabilities(grid.segments))
+    @property
+    def channels(self) -> Channels:
+        """What the model sees of a row, as fitted in training."""
+        return self._channels
+
+    def labelled(self, table: Table, probabilities: NDArray[np.float64]) -> pd.DataFrame:
+        """The answer to each row of a table, from its class probabilities (rows, K); see `predict`."""
         known = pd.DataFrame(
             {
                 "series": table.series,
@@ -129,6 +135,15 @@ class Predictor:
         )
         columns = [f"p_{name}" for name in self.classes]
         return pd.concat([known, pd.DataFrame(probabilities, columns=columns)], axis=1)
+
+    def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
+        """The label of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
+        best = np.array(self.classes, dtype=object)[probabilities.argmax(axis=1)]
+        return np.where(probabilities.any(axis=1), best, NO_DATA)
+
+    def _predict(self, table: Table) -> pd.DataFrame:
+        grid = self.grid(table)
+        return self.labelled(table, grid.to_rows(self.probabilities(grid.segments)))
 
 
 def load(directory: str | PathLike[str], device: str | None = None, overrides: Iterable[str] = ()) -> Predictor:

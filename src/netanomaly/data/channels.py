@@ -18,6 +18,8 @@ from netanomaly.data.rolling import rolling_median, rolling_std
 
 CHANNEL_KINDS = ("deviation", "log_ratio", "spread", "change", "missing", "level")
 _NEEDS_BASELINE = ("deviation", "log_ratio", "spread")
+_BLOCK = 4096
+"""Rows whose channels are computed at a time: few enough for all that comes in between to stay in the cache."""
 _FURTHEST = 1000.0  # squashed channels end here; asinh of the largest float is 710
 
 
@@ -77,6 +79,15 @@ class Channels:
 
     def __call__(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Channels of one segment: metrics (T, M) to channels (T, C), finite everywhere."""
+        result = np.empty((len(values), self.count), dtype=np.float32)
+        rows = max(_BLOCK, 4 * self.history_rows)  # a block computes its history again
+        for first in range(0, len(values), rows):
+            start = max(0, first - self.history_rows)
+            result[first : first + rows] = self._of_block(values[start : first + rows])[first - start :]
+        return result
+
+    def _of_block(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """(T, M) to (T, C)"""
         result = np.empty((len(values), self.count), dtype=np.float32)
         width = values.shape[1]
         groups = _raw_channels(values, self.kinds, self.baselines, self.centre, self.floor)

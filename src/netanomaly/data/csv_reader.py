@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, to_numbers
+from netanomaly.data.csv_pieces import CsvText, pieces
 from netanomaly.data.text_files import codec, open_text
 from netanomaly.errors import DataError
 
@@ -47,14 +48,44 @@ def read_csv(path: Path, columns: Columns, cells: CellFormat) -> Source:
     Raises:
         DataError: the file breaks the format; the message names file, line and column.
     """
+    source = _read(CsvText(path, cells.encoding), _checked_header(path, columns, cells), columns, cells)
+    if source.frame.empty:
+        raise _no_rows(path, source.skipped)
+    return source
+
+
+def read_csv_pieces(path: Path, columns: Columns, cells: CellFormat, lines: int) -> Iterator[Source]:
+    """The same, about this many lines at a time: a file may be larger than the memory.
+
+    Raises:
+        DataError: as `read_csv`, when the reading gets there.
+    """
+    header = _checked_header(path, columns, cells)
+    rows = skipped = 0
+    for text in pieces(path, cells.encoding, lines):
+        source = _read(text, header, columns, cells)
+        rows, skipped = rows + len(source.frame), skipped + source.skipped
+        yield source
+    if not rows:
+        raise _no_rows(path, skipped)
+
+
+def _checked_header(path: Path, columns: Columns, cells: CellFormat) -> list[str]:
     header = read_header(path, cells)
     check_columns(header, columns, f"{path}: line 1", _other_separator(header, cells.separator))
-    frame = None if cells.skip_bad_lines else _read_fast(path, header, columns, cells)
+    return header
+
+
+def _read(text: CsvText, header: Sequence[str], columns: Columns, cells: CellFormat) -> Source:
+    """The wanted columns of a text with this header; it may have no rows."""
+    frame = None if cells.skip_bad_lines else _read_fast(text, header, columns, cells)
     if frame is None:
-        return _read_slowly(path, header, columns, cells)
-    if frame.empty:
-        raise DataError(f"{path}: only a header and no rows")
-    return Source(str(path), frame, _line_finder(path, len(header), cells))
+        return _read_slowly(text, header, columns, cells)
+    return Source(str(text.path), frame, _line_finder(text, len(header), cells))
+
+
+def _no_rows(path: Path, skipped: int) -> DataError:
+    return DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
 
 
 def _first_line(reader: Iterator[list[str]]) -> list[str]:
@@ -62,17 +93,17 @@ def _first_line(reader: Iterator[list[str]]) -> list[str]:
     return next((fields for fields in reader if not _is_blank(fields)), [])
 
 
-def _lines(reader: Reader, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _lines(reader: Reader, text: CsvText) -> Iterator[tuple[int, list[str]]]:
     """The lines after the header that are not blank, each with the number of the line on which it starts."""
     _first_line(reader)
-    line = reader.line_num + 1
+    line = reader.line_num + text.shift + 1
     try:
         for fields in reader:
             if not _is_blank(fields):
                 yield line, fields
-            line = reader.line_num + 1
+            line = reader.line_num + text.shift + 1
     except csv.Error as error:
-        raise DataError(f"{path}: line {line}: not a readable line of a CSV: {error}") from error
+        raise DataError(f"{text.path}: line {line}: not a readable line of a CSV: {error}") from error
 
 
 def _is_blank(fields: Sequence[str]) -> bool:
@@ -80,48 +111,48 @@ def _is_blank(fields: Sequence[str]) -> bool:
     return len(fields) == 0 or (len(fields) == 1 and fields[0] != "" and not fields[0].strip())
 
 
-def _read_fast(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> pd.DataFrame | None:
+def _read_fast(text: CsvText, header: Sequence[str], columns: Columns, cells: CellFormat) -> pd.DataFrame | None:
     """The columns as pandas parses them, or None where only a slow, exact pass can tell what is wrong."""
     plain = [column for column in columns.numbers if column not in columns.percent]
-    text = [*columns.text, *columns.percent]
+    as_text = [*columns.text, *columns.percent]
     try:
-        frame = _parse(path, header, cells, text, plain)
-        if not _lines_are_whole(path, len(header), cells):
+        frame = _parse(text, header, cells, as_text, plain)
+        if not _lines_are_whole(text, len(header), cells):
             return None
         numbers = frame[plain].to_numpy()
-        if np.isinf(numbers).any() or _holds_booleans(path, header, cells, plain, numbers):
+        if np.isinf(numbers).any() or _holds_booleans(text, header, cells, plain, numbers):
             return None
     except (ValueError, pd.errors.ParserWarning, OSError, EOFError, zlib.error):
         return None
     for column in columns.percent:
-        frame[column] = to_numbers(frame[column], cells, True, column, _line_finder(path, len(header), cells))
+        frame[column] = to_numbers(frame[column], cells, True, column, _line_finder(text, len(header), cells))
     return frame
 
 
 def _parse(
-    path: Path, header: Sequence[str], cells: CellFormat, text: Sequence[str], numbers: Sequence[str]
+    text: CsvText, header: Sequence[str], cells: CellFormat, as_text: Sequence[str], numbers: Sequence[str]
 ) -> pd.DataFrame:
     """pandas' C parser, with nothing taken for missing in columns of text."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # it warns where it drops data
         return pd.read_csv(
-            path,
+            text.for_pandas(),
             sep=cells.separator,
             decimal=cells.decimal,
             encoding=codec(cells.encoding),
             header=0,
             names=list(header),
-            usecols=[*text, *numbers],
-            dtype={**dict.fromkeys(text, "str"), **dict.fromkeys(numbers, "float64")},
+            usecols=[*as_text, *numbers],
+            dtype={**dict.fromkeys(as_text, "str"), **dict.fromkeys(numbers, "float64")},
             na_values={column: list(cells.missing) for column in numbers},
             keep_default_na=False,
             index_col=False,
         )
 
 
-def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
+def _lines_are_whole(text: CsvText, columns: int, cells: CellFormat) -> bool:
     """Whether every line has exactly a field for each column: pandas fills short lines and cuts long ones."""
-    with open_text(path, cells.encoding) as stream:
+    with text.open() as stream:
         for line in stream:
             if '"' in line:
                 break
@@ -138,54 +169,52 @@ def _lines_are_whole(path: Path, columns: int, cells: CellFormat) -> bool:
 
 
 def _holds_booleans(
-    path: Path, header: Sequence[str], cells: CellFormat, columns: Sequence[str], numbers: NDArray[np.float64]
+    text: CsvText, header: Sequence[str], cells: CellFormat, columns: Sequence[str], numbers: NDArray[np.float64]
 ) -> bool:
     """Whether a column holds the words True and False, which pandas takes for 1 and 0 without a word."""
     is_suspect = ((numbers == 0) | (numbers == 1) | np.isnan(numbers)).all(axis=0)
     suspects = [column for column, suspect in zip(columns, is_suspect, strict=True) if suspect]
     if not suspects:
         return False
-    texts = _parse(path, header, cells, suspects, [])
+    texts = _parse(text, header, cells, suspects, [])
     return any(bool(texts[column].str.strip().str.lower().isin(["true", "false"]).any()) for column in suspects)
 
 
-def _read_slowly(path: Path, header: Sequence[str], columns: Columns, cells: CellFormat) -> Source:
+def _read_slowly(text: CsvText, header: Sequence[str], columns: Columns, cells: CellFormat) -> Source:
     """Every line through the csv module: exact line numbers, every cell checked."""
     wanted = [*columns.text, *columns.numbers]
     places = [header.index(column) for column in wanted]
     rows: list[list[str]] = []
     skipped = 0
-    with open_text(path, cells.encoding) as stream:
-        for line, fields in _lines(csv.reader(stream, delimiter=cells.separator, strict=True), path):
+    with text.open() as stream:
+        for line, fields in _lines(csv.reader(stream, delimiter=cells.separator, strict=True), text):
             if len(fields) == len(header):
                 rows.append([fields[place] for place in places])
             elif cells.skip_bad_lines:
                 skipped += 1
             else:
                 raise DataError(
-                    f"{path}: line {line}: found {len(fields)} fields, the header has {len(header)}"
+                    f"{text.path}: line {line}: found {len(fields)} fields, the header has {len(header)}"
                     f" ('{cells.separator.join(fields)[:60]}'); data.bad_lines: skip leaves such lines out"
                 )
-    if not rows:
-        raise DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
     frame = pd.DataFrame(rows, columns=wanted, dtype="str")
-    where = _line_finder(path, len(header), cells)
+    where = _line_finder(text, len(header), cells)
     for column in columns.numbers:
         frame[column] = to_numbers(frame[column], cells, column in columns.percent, column, where)
-    return Source(str(path), frame, where, skipped)
+    return Source(str(text.path), frame, where, skipped)
 
 
-def _line_finder(path: Path, columns: int, cells: CellFormat) -> Where:
+def _line_finder(text: CsvText, columns: int, cells: CellFormat) -> Where:
     """Finds the line on which a row starts by reading the file again: exact, with blank lines and quoted breaks."""
 
     def where(row: int) -> str:
         line = 0
-        with open_text(path, cells.encoding) as stream:
-            for line, fields in _lines(csv.reader(stream, delimiter=cells.separator), path):  # noqa: B007
+        with text.open() as stream:
+            for line, fields in _lines(csv.reader(stream, delimiter=cells.separator), text):  # noqa: B007
                 row -= len(fields) == columns
                 if row < 0:
                     break
-        return f"{path}: line {line}"
+        return f"{text.path}: line {line}"
 
     return where
 

@@ -1,9 +1,4 @@
-"""Rows onto a regular grid: a series becomes segments without long gaps, with masked steps in short ones.
-
-A row lies round((its time - time of the row before) / interval) steps after the row before it. Measuring from
-the row before, not from a fixed clock, lets pollers drift and jitter without colliding with themselves. Only after a
-step that several rows share does the clock decide.
-"""
+"""Rows onto a regular grid: a series becomes segments without long gaps, with masked steps in short ones."""
 
 from __future__ import annotations
 
@@ -17,7 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netanomaly.data.clock import jumps
 from netanomaly.data.ingest import UNLABELLED, Table
+from netanomaly.data.schema import Metric
 from netanomaly.durations import format_duration
 from netanomaly.errors import DataError
 
@@ -85,14 +82,14 @@ def place_on_grid(table: Table, interval_ns: int, max_gap: int, duplicates: str)
     row_step = np.empty(len(table), dtype=np.int64)
     merged = 0
     for name, rows in _series_rows(table):
-        jumps = _jumps(table.times[rows], interval_ns)
+        steps_apart, _ = jumps(table.times[rows], interval_ns)
         if duplicates == "error":
-            _refuse_duplicates(table, rows, jumps, interval_ns)
-        merged += int((jumps[1:] == 0).sum())
-        bounds = np.flatnonzero(np.r_[True, jumps[1:] - 1 > max_gap, True])
+            _refuse_duplicates(table, rows, steps_apart, interval_ns)
+        merged += int((steps_apart[1:] == 0).sum())
+        bounds = np.flatnonzero(np.r_[True, steps_apart[1:] - 1 > max_gap, True])
         for start, stop in pairwise(bounds):
             piece = rows[start:stop]
-            steps = np.cumsum(np.r_[0, jumps[start + 1 : stop]])
+            steps = np.cumsum(np.r_[0, steps_apart[start + 1 : stop]])
             row_segment[piece], row_step[piece] = len(segments), steps
             segments.append(_build_segment(table, name, piece, steps, duplicates == "mean", counter_reach(max_gap)))
     if merged:
@@ -121,33 +118,8 @@ def _series_rows(table: Table) -> Iterator[tuple[str, NDArray[np.int64]]]:
         yield name, rows[np.argsort(table.times[rows], kind="stable")]
 
 
-def _jumps(times: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
-    """Steps from the row before to each row, 0 for rows on the same step; times are sorted. (rows,)"""
-    jumps: NDArray[np.int64] = np.r_[0, _rounded(np.diff(times), interval_ns)]
-    if len(times) < 2 or (jumps[1:] > 0).all():
-        return jumps
-    # Some rows share a step. After a step with several rows the clock counts, not the row that leaves it: a poller
-    # faster than the interval would make two steps of one, and where a step ends would depend on the first row.
-    start, shared = times[0], False
-    for i in range(1, len(times)):
-        jumps[i] = _rounded(times[i] - start, interval_ns)
-        if jumps[i] > 0:
-            on_clock = _rounded(times[i], interval_ns) * interval_ns
-            if shared:
-                jumps[i] = np.maximum(1, _rounded(on_clock - start, interval_ns))
-            start, shared = on_clock if shared else times[i], False
-        else:
-            jumps[i], shared = 0, True
-    return jumps
-
-
-def _rounded(differences: NDArray[np.int64], interval_ns: int) -> NDArray[np.int64]:
-    """Differences of times in intervals, halves upwards, without a detour over floats."""
-    return np.asarray(differences // interval_ns + (differences % interval_ns >= interval_ns - interval_ns // 2))
-
-
-def _refuse_duplicates(table: Table, rows: NDArray[np.int64], jumps: NDArray[np.int64], interval_ns: int) -> None:
-    same = np.flatnonzero(jumps[1:] == 0)
+def _refuse_duplicates(table: Table, rows: NDArray[np.int64], steps_apart: NDArray[np.int64], interval_ns: int) -> None:
+    same = np.flatnonzero(steps_apart[1:] == 0)
     if len(same) == 0:
         return
     first, second = int(rows[same[0]]), int(rows[same[0] + 1])
@@ -167,20 +139,51 @@ def _build_segment(
     table: Table, series: str, rows: NDArray[np.int64], steps: NDArray[np.int64], average: bool, reach: int
 ) -> Segment:
     length = int(steps[-1]) + 1
-    last = np.r_[np.flatnonzero(np.diff(steps)), len(steps) - 1]  # the last row on each step
+    last = _last_on_step(steps)
     on_grid = np.full(length, -1, dtype=np.int64)
     on_grid[steps[last]] = rows[last]
-    measured = table.values[rows[last]]
-    if average and len(last) < len(rows):
-        gauges = [i for i, metric in enumerate(table.metrics) if metric.kind == "gauge"]
-        measured[:, gauges] = pd.DataFrame(table.values[rows][:, gauges]).groupby(steps).mean().to_numpy()
-    counters = [i for i, metric in enumerate(table.metrics) if metric.kind == "counter"]
-    measured[:, counters] = _rates(measured[:, counters], table.times[rows[last]], steps[last], reach)
-    values = np.full((length, len(table.metrics)), np.nan)
-    values[steps[last]] = measured
     labels = np.full(length, UNLABELLED, dtype=object)
     labels[steps] = table.labels[rows]
+    values = values_on_grid(table.metrics, table.values[rows], table.times[rows], steps, average, reach)
     return Segment(series, values, labels, on_grid)
+
+
+def values_on_grid(
+    metrics: Sequence[Metric],
+    values: NDArray[np.float64],
+    times: NDArray[np.int64],
+    steps: NDArray[np.int64],
+    average: bool,
+    reach: int,
+) -> NDArray[np.float64]:
+    """Rows of one segment as its steps: counters become rates, steps without a row are missing.
+
+    Args:
+        values: (rows, M)
+        times: sorted. (rows,)
+        steps: of each row, from 0. (rows,)
+        average: rows that share a step are averaged (gauges), else the last counts.
+        reach: steps that a counter's rate looks back; see `counter_reach`.
+
+    Returns:
+        (steps, M)
+    """
+    last = _last_on_step(steps)
+    measured = values[last]
+    if average and len(last) < len(steps):
+        gauges = [i for i, metric in enumerate(metrics) if metric.kind == "gauge"]
+        measured[:, gauges] = pd.DataFrame(values[:, gauges]).groupby(steps).mean().to_numpy()
+    counters = [i for i, metric in enumerate(metrics) if metric.kind == "counter"]
+    if counters:
+        measured[:, counters] = _rates(measured[:, counters], times[last], steps[last], reach)
+    result = np.full((int(steps[-1]) + 1, len(metrics)), np.nan)
+    result[steps[last]] = measured
+    return result
+
+
+def _last_on_step(steps: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last row on each step that has one. (rows,) to (steps with rows,)"""
+    return np.append(np.flatnonzero(np.diff(steps)), len(steps) - 1)
 
 
 def _rates(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, as_text
-from netanomaly.data.reader import read_file, take_frame
+from netanomaly.data.reader import read_file, read_file_pieces, take_frame
 from netanomaly.data.schema import Metric
 from netanomaly.data.timestamps import TimeFormat, parse_times
 from netanomaly.errors import DataError
@@ -153,6 +153,24 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
             log.warning("%s: skipped %d of %d lines: wrong number of fields", path, source.skipped, total)
         tables.append(_take_rows(source, form, part, _series_of_file(path)))
     return _join(tables)
+
+
+def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator[Table]:
+    """The rows of the files in order, about this many at a time: together they may be larger than the memory.
+
+    Raises:
+        DataError: a file breaks the format; told when the reading gets there.
+    """
+    if not form.series_columns:
+        _refuse_equal_names(dict.fromkeys(files, NO_PART))
+    for path in files:
+        skipped = taken = 0
+        for source in read_file_pieces(path, form.columns(), form.cells, rows):
+            skipped, taken = skipped + source.skipped, taken + len(source.frame)
+            if len(source.frame):
+                yield _take_rows(source, form, NO_PART, _series_of_file(path))
+        if skipped:
+            log.warning("%s: skipped %d of %d lines: wrong number of fields", path, skipped, skipped + taken)
 
 
 def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: InputFormat) -> Table:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, missing_numbers, to_numbers
-from netanomaly.data.csv_reader import read_csv, read_header
+from netanomaly.data.csv_reader import read_csv, read_csv_pieces, read_header
 from netanomaly.errors import ConfigError, DataError
 
 PARQUET = ".parquet"
@@ -28,6 +29,41 @@ def read_file(path: Path, columns: Columns, cells: CellFormat) -> Source:
     with _parquet_errors(path):
         frame = pd.read_parquet(path)
     return take_frame(frame, columns, cells, str(path))
+
+
+def read_file_pieces(path: Path, columns: Columns, cells: CellFormat, rows: int) -> Iterator[Source]:
+    """The same, about this many rows at a time: a file may be larger than the memory.
+
+    Raises:
+        DataError: as `read_file`, when the reading gets there.
+    """
+    if path.suffix != PARQUET:
+        yield from read_csv_pieces(path, columns, cells, rows)
+        return
+    with _parquet_errors(path):
+        from pyarrow.parquet import ParquetFile
+
+        file = ParquetFile(path)
+    check_columns([str(name) for name in file.schema_arrow.names], columns, str(path), None)
+    if file.metadata.num_rows == 0:
+        raise DataError(f"{path}: no rows")
+    with file:
+        for first, frame in _parquet_pieces(path, file, columns, rows):
+            frame.index = pd.RangeIndex(first, first + len(frame))  # messages name rows of the file
+            yield take_frame(frame, columns, cells, str(path))
+
+
+def _parquet_pieces(path: Path, file: Any, columns: Columns, rows: int) -> Iterator[tuple[int, pd.DataFrame]]:
+    """The wanted columns of a Parquet file, with the number of each piece's first row."""
+    batches, first = file.iter_batches(batch_size=rows, columns=list(dict.fromkeys(columns.all()))), 0
+    while True:
+        with _parquet_errors(path):
+            batch = next(batches, None)
+            frame = None if batch is None else batch.to_pandas()
+        if frame is None:
+            return
+        yield first, frame
+        first += len(frame)
 
 
 def column_names(path: Path, cells: CellFormat) -> list[str]:

@@ -7,14 +7,15 @@ sums are taken as a fixed tree over the last rows.
 
 from __future__ import annotations
 
+import bottleneck
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 
 def rolling_median(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
     """Median of the last `length` rows (fewer at the start), missing ones left out. (T, M) to (T, M)"""
-    return pd.DataFrame(values).rolling(length, min_periods=1).median().to_numpy()
+    rows = min(length, len(values))
+    return np.asarray(bottleneck.move_median(values, rows, min_count=1, axis=0)) if rows else values.copy()
 
 
 def rolling_sum(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:

@@ -1,0 +1,109 @@
+"""From files to a file of answers, written as they come."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO, cast
+
+import pandas as pd
+from tqdm import tqdm
+
+from netanomaly.build import build_input_format
+from netanomaly.chunked import ChunkedPredictor
+from netanomaly.data.ingest import find_files, read_tables
+from netanomaly.errors import ConfigError
+from netanomaly.files import atomic
+from netanomaly.predictor import Predictor
+
+log = logging.getLogger(__name__)
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet")
+"""What a file of answers may be called."""
+
+Write = Callable[[pd.DataFrame], None]
+
+
+def label_files(predictor: Predictor, files: Sequence[str], out: Path | None, chunk_rows: int) -> int:
+    """Label every row of the files, in order, and write the answers; the file appears whole or not at all.
+
+    Args:
+        out: CSV, CSV.gz or Parquet; None: CSV to standard output.
+        chunk_rows: rows in memory at a time; 0: all.
+
+    Returns:
+        How many rows there were.
+
+    Raises:
+        DataError: see `ChunkedPredictor.label`; answers on standard output may be there already.
+    """
+    answers: Iterator[pd.DataFrame] = iter([predictor.predict_files(files)]) if chunk_rows == 0 else iter(())
+    if chunk_rows:
+        form = build_input_format(predictor.config.data).without_label()
+        tables = read_tables(find_files(files, "."), form, chunk_rows)
+        answers = ChunkedPredictor(predictor).label(tables)
+    rows = 0
+    hidden = None if log.isEnabledFor(logging.INFO) and out is not None else True  # None: shown on a terminal
+    with _writer(out) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
+        for frame in answers:
+            write(frame)
+            rows += len(frame)
+            bar.update(len(frame))
+    return rows
+
+
+@contextmanager
+def _writer(out: Path | None) -> Iterator[Write]:
+    """What writes frames below each other."""
+    if out is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="")  # the same bytes on every system
+        yield _csv_writer(sys.stdout)
+        return
+    with atomic(out) as temporary:
+        if out.suffix == ".parquet":
+            with _parquet_writer(out, temporary) as write:
+                yield write
+            return
+        opener = gzip.open if out.suffix == ".gz" else open
+        with opener(temporary, "wt", encoding="utf-8", newline="") as stream:
+            yield _csv_writer(cast(TextIO, stream))
+
+
+def _csv_writer(stream: TextIO) -> Write:
+    is_first = True
+
+    def write(frame: pd.DataFrame) -> None:
+        nonlocal is_first
+        frame.to_csv(stream, index=False, header=is_first, float_format="%.7f", lineterminator="\n")
+        is_first = False
+
+    return write
+
+
+@contextmanager
+def _parquet_writer(out: Path, temporary: Path) -> Iterator[Write]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+    except ImportError as error:
+        raise ConfigError(f"--out {out}: writing Parquet needs pyarrow: pip install 'netanomaly[parquet]'") from error
+    writer: ParquetWriter | None = None
+
+    def write(frame: pd.DataFrame) -> None:
+        nonlocal writer
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        if writer is None:
+            writer = ParquetWriter(temporary, table.schema)
+        writer.write_table(table.cast(writer.schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
