@@ -399,7 +399,7 @@ def test_what_is_no_frame_is_refused(predictor: Predictor, wrong: object) -> Non
 def test_the_number_of_threads_counts_while_it_computes_and_not_after(run: Path, frame: pd.DataFrame) -> None:
     seen: list[int] = []
     predictor = load(run, overrides=["threads=1"])
-    predictor._model.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    predictor.model.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

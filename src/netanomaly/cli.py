@@ -1,4 +1,4 @@
-"""The command line: train, eval, predict, convert. Parses and calls; everything else is in the library.
+"""The command line: train, eval, predict, watch, convert. Parses and calls; everything else is in the library.
 
 Exit codes: 0 done, 2 bad config or arguments (or a file that cannot be written), 3 bad data, 4 bad bundle,
 5 training cannot go on, 130 interrupted.
@@ -107,6 +107,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     predict.set_defaults(command=_predict)
 
+    watch = commands.add_parser(
+        "watch", allow_abbrev=False, parents=[common], help="label CSV lines as they come, one JSON line each"
+    )
+    watch.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    watch.add_argument("file", nargs="?", type=Path, help="CSV with a header; default: standard input")
+    watch.add_argument("--follow", action="store_true", help="wait for lines that are added to the file")
+    watch.add_argument("--state", type=Path, metavar="FILE", help="go on from it if it is there; written at the end")
+    watch.set_defaults(command=_watch)
+
     convert = commands.add_parser(
         "convert", allow_abbrev=False, parents=[quiet], help="pool a bundle's heads of keys and values into fewer"
     )
@@ -173,6 +182,17 @@ def _predict(options: argparse.Namespace) -> None:
     rows = label_files(predictor, options.files, options.out, options.chunk_rows)
     if options.out is not None:
         logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from netanomaly.predictor import load
+    from netanomaly.streaming import StreamingPredictor
+    from netanomaly.watch import watch
+
+    if options.follow and options.file is None:
+        raise ConfigError("--follow: name the file to follow; standard input is read to its end anyway")
+    stream = StreamingPredictor(load(_bundle_directory(options.bundle), overrides=_overrides(options)))
+    watch(stream, options.file, follow=options.follow, state=options.state)
 
 
 def _convert(options: argparse.Namespace) -> None:

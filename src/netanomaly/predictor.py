@@ -15,7 +15,6 @@ from netanomaly.build import build_device, build_grid, build_input_format, build
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
-from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
 from netanomaly.data.schema import UNITS
@@ -40,6 +39,8 @@ class Predictor:
         trained_config: the bundle's.
         classes: class names in the order of the probabilities.
         facts: how the bundle came about.
+        channels: what the model sees of a row, as fitted in training.
+        model: the classifier, ready to score.
     """
 
     def __init__(self, bundle: Bundle, device: torch.device, config: Config | None = None) -> None:
@@ -48,14 +49,14 @@ class Predictor:
         self.classes = bundle.classes
         self.facts = bundle.facts
         self.device = device
-        self._channels = bundle.channels
+        self.channels = bundle.channels
         try:
             with torch.random.fork_rng(devices=[]):  # fresh weights are drawn first: leave the caller's draws alone
-                self._model = build_model(self.config, bundle.channels.count, len(bundle.classes))
-            self._model.load_state_dict(bundle.weights)
+                self.model = build_model(self.config, bundle.channels.count, len(bundle.classes))
+            self.model.load_state_dict(bundle.weights)
         except (RuntimeError, ValueError) as error:
             raise BundleError(f"the weights do not fit the bundle's config: {' '.join(str(error).split())}") from error
-        self._model.to(device).eval()
+        self.model.to(device).eval()
 
     def predict(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Label every row of a frame with the columns of the training data; a label column is not needed.
@@ -103,7 +104,7 @@ class Predictor:
         masks = wanted if wanted is not None else [np.ones(len(segment), dtype=bool) for segment in segments]
         asked = [index for index, mask in enumerate(masks) if mask.any()]
         inputs = [
-            channel_segment(segments[index], self._channels, np.where(masks[index], 0, IGNORED)) for index in asked
+            channel_segment(segments[index], self.channels, np.where(masks[index], 0, IGNORED)) for index in asked
         ]
         result = [np.zeros((len(segment), len(self.classes))) for segment in segments]
         for index, rows in zip(asked, self.score(inputs), strict=True):
@@ -113,15 +114,8 @@ class Predictor:
     def score(self, inputs: Sequence[ChannelSegment]) -> list[NDArray[np.float64]]:
         """Class probabilities of the steps that have a target, (T, K) per segment; zeros at all others."""
         with threads(self.config):
-            logits = segment_logits(self._model, inputs, len(self.classes), self._model.history_rows, self.device)
-        return [
-            _softmax(rows) * (given.targets != IGNORED)[:, None] for rows, given in zip(logits, inputs, strict=True)
-        ]
-
-    @property
-    def channels(self) -> Channels:
-        """What the model sees of a row, as fitted in training."""
-        return self._channels
+            logits = segment_logits(self.model, inputs, len(self.classes), self.model.history_rows, self.device)
+        return [softmax(rows) * (given.targets != IGNORED)[:, None] for rows, given in zip(logits, inputs, strict=True)]
 
     def labelled(self, table: Table, probabilities: NDArray[np.float64]) -> pd.DataFrame:
         """The answer to each row of a table, from its class probabilities (rows, K); see `predict`."""
@@ -181,7 +175,8 @@ def _adapted(config: Config, overrides: Iterable[str]) -> Config:
     return changed
 
 
-def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Probabilities of logits, (rows, K) to (rows, K)"""
     exact = logits.astype(np.float64)
     powers = np.exp(exact - exact.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

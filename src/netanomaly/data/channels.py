@@ -7,14 +7,14 @@ chunk, and alone with its history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netanomaly.data.rolling import rolling_median, rolling_std
+from netanomaly.data.rolling import newest_median, newest_std, rolling_median, rolling_std
 
 CHANNEL_KINDS = ("deviation", "log_ratio", "spread", "change", "missing", "level")
 _NEEDS_BASELINE = ("deviation", "log_ratio", "spread")
@@ -86,13 +86,32 @@ class Channels:
             result[first : first + rows] = self._of_block(values[start : first + rows])[first - start :]
         return result
 
+    def newest(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Channels of the newest row of N series at once, to the bit those of `__call__`.
+
+        Args:
+            values: the last history_rows + 1 rows (or more) of each, NaN before the first. (N, T, M)
+
+        Returns:
+            (N, C)
+        """
+        past = _Past(
+            values[:, -1],
+            values[:, -2] if values.shape[1] > 1 else np.full_like(values[:, -1], np.nan),
+            lambda length: newest_median(values, length),
+            lambda length: newest_std(values - self.centre, length),
+        )
+        return self._scaled(past)
+
     def _of_block(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """(T, M) to (T, C)"""
-        result = np.empty((len(values), self.count), dtype=np.float32)
-        width = values.shape[1]
-        groups = _raw_channels(values, self.kinds, self.baselines, self.centre, self.floor)
+        return self._scaled(_past_of_rows(values, self.centre))
+
+    def _scaled(self, past: _Past) -> NDArray[np.float32]:
+        rows, width = past.values.shape
+        result = np.empty((rows, self.count), dtype=np.float32)
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float; what comes of them is cut
-            for group, (kind, raw) in enumerate(groups):
+            for group, (kind, raw) in enumerate(_raw_channels(past, self.kinds, self.baselines, self.floor)):
                 columns = slice(group * width, (group + 1) * width)
                 scaled = raw if kind == "missing" else np.arcsinh((raw - self.offset[columns]) / self.scale[columns])
                 result[:, columns] = np.nan_to_num(scaled, nan=0.0, posinf=_FURTHEST, neginf=-_FURTHEST)
@@ -136,18 +155,41 @@ class Channels:
         return cls(kinds, baselines, **arrays)
 
 
+@dataclass(frozen=True)
+class _Past:
+    """Rows and what channels take from the rows before them.
+
+    Attributes:
+        values, before: of each row and of the row before it. (rows, M)
+        median, deviation: of the last rows up to each row, given how many; the deviation is that from the centre.
+    """
+
+    values: NDArray[np.float64]
+    before: NDArray[np.float64]
+    median: Callable[[int], NDArray[np.float64]]
+    deviation: Callable[[int], NDArray[np.float64]]
+
+
+def _past_of_rows(values: NDArray[np.float64], centre: NDArray[np.float64]) -> _Past:
+    """Rows that follow each other. (T, M)"""
+    before = np.concatenate([np.full_like(values[:1], np.nan), values[:-1]])
+    return _Past(
+        values,
+        before,
+        lambda length: rolling_median(values, length),
+        lambda length: rolling_std(values - centre, length),
+    )
+
+
 def _raw_channels(
-    values: NDArray[np.float64],
-    kinds: Sequence[str],
-    baselines: Sequence[int],
-    centre: NDArray[np.float64],
-    floor: NDArray[np.float64],
+    past: _Past, kinds: Sequence[str], baselines: Sequence[int], floor: NDArray[np.float64]
 ) -> Iterator[tuple[str, NDArray[np.float64]]]:
-    """(kind, channel of every metric (T, M)) before scaling, in output order; NaN where it cannot be computed."""
-    baseline = {length: rolling_median(values, length) for length in baselines if set(kinds) & set(_NEEDS_BASELINE)}
+    """(kind, channel of every metric (rows, M)) before scaling, in output order; NaN where it cannot be computed."""
+    values = past.values
+    baseline = {length: past.median(length) for length in baselines if set(kinds) & set(_NEEDS_BASELINE)}
     for kind in kinds:
         if kind == "change":
-            yield kind, np.diff(values, axis=0, prepend=np.nan)
+            yield kind, values - past.before
         elif kind == "missing":
             yield kind, np.isnan(values).astype(np.float64)
         elif kind == "level":
@@ -159,7 +201,7 @@ def _raw_channels(
                 elif kind == "log_ratio":
                     yield kind, np.log((np.maximum(values, 0) + floor) / (np.maximum(middle, 0) + floor))
                 else:
-                    yield kind, (values - middle) / (rolling_std(values - centre, length) + floor / 2)
+                    yield kind, (values - middle) / (past.deviation(length) + floor / 2)
 
 
 def _fit_metric(
@@ -172,11 +214,11 @@ def _fit_metric(
     rows = np.concatenate([values[mask, 0] for values, mask in zip(segments, training, strict=True)])
     centre, floor = np.array([_median(rows)]), np.array([_floor(rows)])
     raw = [
-        [channel[mask, 0] for _, channel in _raw_channels(values, kinds, baselines, centre, floor)]
+        [channel[mask, 0] for _, channel in _raw_channels(_past_of_rows(values, centre), kinds, baselines, floor)]
         for values, mask in zip(segments, training, strict=True)
         if mask.any()
     ]
-    names = [kind for kind, _ in _raw_channels(rows[:1, None], kinds, baselines, centre, floor)]
+    names = [kind for kind, _ in _raw_channels(_past_of_rows(rows[:1, None], centre), kinds, baselines, floor)]
     scaling = [
         (0.0, 1.0) if kind == "missing" else _robust_scale(np.concatenate(channel))
         for kind, channel in zip(names, zip(*raw, strict=True), strict=True)

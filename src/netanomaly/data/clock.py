@@ -37,7 +37,7 @@ def jumps(times: NDArray[np.int64], interval_ns: int, before: Clock | None = Non
         before: where the series stood before these rows; None: they are its first, and the first jump is 0.
     """
     first = before or Clock(int(times[0]), shared=False)
-    steps = _rounded(np.diff(times, prepend=first.start), interval_ns)
+    steps = rounded(np.diff(times, prepend=first.start), interval_ns)
     counted = steps if before else steps[1:]
     if not first.shared and (counted > 0).all():
         return steps, Clock(int(times[-1]), shared=False)
@@ -46,17 +46,17 @@ def jumps(times: NDArray[np.int64], interval_ns: int, before: Clock | None = Non
     start, shared = first.start, first.shared
     for i in range(0 if before else 1, len(times)):
         time = int(times[i])
-        steps[i] = max(0, _rounded(time - start, interval_ns))
+        steps[i] = max(0, rounded(time - start, interval_ns))
         if steps[i] > 0:
-            on_clock = _rounded(time, interval_ns) * interval_ns
+            on_clock = rounded(time, interval_ns) * interval_ns
             if shared:
-                steps[i] = max(1, _rounded(on_clock - start, interval_ns))
+                steps[i] = max(1, rounded(on_clock - start, interval_ns))
             start, shared = on_clock if shared else time, False
         else:
             shared = True
     return steps, Clock(start, shared)
 
 
-def _rounded(difference: _Whole, interval_ns: int) -> _Whole:
+def rounded(difference: _Whole, interval_ns: int) -> _Whole:
     """A difference of times in intervals, halves upwards, without a detour over floats."""
     return difference // interval_ns + (difference % interval_ns >= interval_ns - interval_ns // 2)

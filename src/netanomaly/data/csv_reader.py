@@ -70,6 +70,14 @@ def read_csv_pieces(path: Path, columns: Columns, cells: CellFormat, lines: int)
         raise _no_rows(path, skipped)
 
 
+def read_csv_text(text: CsvText, columns: Columns, cells: CellFormat) -> Source:
+    """The wanted columns of a piece of text with its header line; it may have no rows."""
+    with text.open() as stream:
+        header = [name.strip() for name in _first_line(csv.reader(stream, delimiter=cells.separator))]
+    check_columns(header, columns, f"{text.path}: line 1", _other_separator(header, cells.separator))
+    return _read(text, header, columns, cells)
+
+
 def _checked_header(path: Path, columns: Columns, cells: CellFormat) -> list[str]:
     header = read_header(path, cells)
     check_columns(header, columns, f"{path}: line 1", _other_separator(header, cells.separator))

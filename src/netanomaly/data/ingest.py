@@ -173,6 +173,15 @@ def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator
             log.warning("%s: skipped %d of %d lines: wrong number of fields", path, skipped, skipped + taken)
 
 
+def table_of_source(source: Source, form: InputFormat) -> Table:
+    """The rows of a source that is read already; without series columns its name is that of the series.
+
+    Raises:
+        DataError: it breaks the format.
+    """
+    return _take_rows(source, form, NO_PART, _series_of_file(Path(source.name)))
+
+
 def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: InputFormat) -> Table:
     """The rows of DataFrames, each given with its part and the name that messages use.
 

@@ -143,7 +143,16 @@ class Attention(nn.Module):
         Returns:
             (N, Q, D)
         """
-        queries, keys, values = self._projected(asking, memory)
+        return self.recall(asking, self.remember(memory), valid, token=token)
+
+    def remember(self, memory: Tensor) -> Tensor:
+        """Keys and values of rows, without positions: all that later look-ups need of them. (N, S, D) to (N, S, R)"""
+        return torch.cat([self.key(memory), self.value(memory)], dim=-1)
+
+    def recall(self, asking: Tensor, remembered: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
+        """What `of_windows` gives, from what `remember` gave of the rows. (N, Q, D), (N, L, R), (N, L) to (N, Q, D)"""
+        queries = self._heads(self.query(asking), self.n_heads)
+        keys, values = (self._heads(part, self.n_kv_heads) for part in remembered.chunk(2, dim=-1))
         at, held = places(queries.shape[2], keys.shape[2], keys.device)
         return self._look_up(
             self.positions.asking(queries, at, token=token), self.positions.held(keys, held), values, valid
@@ -186,12 +195,14 @@ class Attention(nn.Module):
 
     def _projected(self, asking: Tensor, memory: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries (N, H, Q, d), keys and values (N, Hk, S, d)"""
-        queries = self.query(asking).unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
-        keys, values = (
-            projection(memory).unflatten(-1, (self.n_kv_heads, -1)).transpose(1, 2)
-            for projection in (self.key, self.value)
-        )
+        queries = self._heads(self.query(asking), self.n_heads)
+        keys, values = (self._heads(projection(memory), self.n_kv_heads) for projection in (self.key, self.value))
         return queries, keys, values
+
+    @staticmethod
+    def _heads(rows: Tensor, heads: int) -> Tensor:
+        """(N, S, heads d) to (N, heads, S, d)"""
+        return rows.unflatten(-1, (heads, -1)).transpose(1, 2)
 
     def _joined(self, heads: Tensor) -> Tensor:
         """(N, H, Q, d) to (N, Q, D), through the output projection"""

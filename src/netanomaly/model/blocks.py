@@ -45,6 +45,14 @@ class LookupBlock(nn.Module):
         question, table = self._normed(asking, memory)
         return self._after(asking, self.attention.of_windows(question, table, valid, token=token))
 
+    def remember(self, memory: Tensor) -> Tensor:
+        """All that later look-ups need of rows, with the memory `embeddings`. (N, S, D) to (N, S, R)"""
+        return self.attention.remember(memory if self.norm_memory is None else self.norm_memory(memory))
+
+    def recall(self, asking: Tensor, remembered: Tensor, valid: Tensor, *, token: bool) -> Tensor:
+        """What `of_windows` gives, from what `remember` gave. (N, Q, D), (N, L, R), (N, L) to (N, Q, D)"""
+        return self._after(asking, self.attention.recall(self.norm_asking(asking), remembered, valid, token=token))
+
     def step(
         self, row: Tensor, embedding: Tensor, valid: Tensor, cache: KeyValueCache | None
     ) -> tuple[Tensor, KeyValueCache]:

@@ -49,4 +49,9 @@ class NetworkAnomalyClassifier(nn.Module):
         """
         memory = self.encoder(channels, valid)  # (B, T + L - 1, D)
         read = self.sequence_model(memory, valid[:, self.encoder.kernel - 1 :], stride)  # (B, T', width)
-        return self.head(self.norm(read))
+        return self.classify(read)
+
+    def classify(self, read: Tensor) -> Tensor:
+        """Logits of what the sequence model has read. (..., width) to (..., K)"""
+        logits: Tensor = self.head(self.norm(read))
+        return logits

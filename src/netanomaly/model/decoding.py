@@ -57,4 +57,4 @@ class CausalDecoder:
         seen = torch.cat([self._recent[1], valid[:, None]], dim=1)  # (N, kernel)
         row, self._caches = self._lookups.step(encoder(rows, seen), valid[:, None], self._caches)  # (N, 1, D)
         self._recent = rows[:, 1:], seen[:, 1:]
-        return self._model.head(self._model.norm(row[:, 0]))
+        return self._model.classify(row[:, 0])

@@ -77,11 +77,11 @@ class LanguageModel(SequenceModel):
         windows = len(memory) * (1 + (memory.shape[1] - self.window) // stride)
         tokens = windows * (self.window // self.patch)
         return over_windows(
-            self._read, memory, valid, self.window, stride, recompute=tokens * self._floats > KEPT_FLOATS
+            self.read, memory, valid, self.window, stride, recompute=tokens * self._floats > KEPT_FLOATS
         )
 
-    def _read(self, rows: Tensor, valid: Tensor) -> Tensor:
-        """One window after the other. (N, L, D), (N, L) to (N, width)"""
+    def read(self, rows: Tensor, valid: Tensor) -> Tensor:
+        """See `SequenceModel.read`."""
         rows, valid = pool(rows, valid, self.patch)  # (N, S, D), (N, S)
         tokens, valid = self.read_out.prepare(self.dropout(self.align(rows)), valid)  # (N, S or S + 1, width)
         seen = valid | ~valid.any(1, keepdim=True)  # where nothing was measured all is seen: no softmax over nothing

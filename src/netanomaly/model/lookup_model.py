@@ -60,14 +60,14 @@ class LookupModel(SequenceModel):
     def forward(self, memory: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
         """See `SequenceModel.forward`."""
         if not self.sliding:
-            return over_windows(self._read, memory, valid, self.window, stride)
+            return over_windows(self.read, memory, valid, self.window, stride)
         asking, token = self._question(memory[:, self.window - 1 :])  # (B, T, D)
         for block in self._each():
             asking = block.newest(asking, memory, valid, token=token)
         return asking[:, ::stride]
 
-    def _read(self, rows: Tensor, valid: Tensor) -> Tensor:
-        """One window after the other. (N, L, D), (N, L) to (N, D)"""
+    def read(self, rows: Tensor, valid: Tensor) -> Tensor:
+        """See `SequenceModel.read`."""
         rows, valid = self.tokens(rows, valid)
         if self.one_asks:
             asking, token = self._question(rows[:, -1:])  # (N, 1, D)
@@ -75,6 +75,20 @@ class LookupModel(SequenceModel):
                 asking = block.of_windows(asking, rows, valid, token=token)
             return asking[:, 0]
         return self.read_out(self.encode(rows, valid), valid)
+
+    def remember(self, rows: Tensor) -> Tensor:
+        """Keys and values of every block where they belong to the row alone; see `SequenceModel.remember`."""
+        return torch.cat([block.remember(rows) for block in self._own()], dim=-1) if self.sliding else rows
+
+    def recall(self, newest: Tensor, remembered: Tensor, valid: Tensor) -> Tensor:
+        """See `SequenceModel.recall`."""
+        if not self.sliding:
+            return self.read(remembered, valid)
+        parts = remembered.chunk(len(self.blocks), dim=-1)
+        asking, token = self._question(newest[:, None])  # (N, 1, D)
+        for number, block in enumerate(self._each()):
+            asking = block.recall(asking, parts[number % len(parts)], valid, token=token)
+        return asking[:, 0]
 
     def encode(self, tokens: Tensor, valid: Tensor) -> Tensor:
         """Every token of a window asks, in every block. (N, S, D), (N, S) to (N, S, D)"""
@@ -132,5 +146,10 @@ class LookupModel(SequenceModel):
 
     def _each(self) -> Iterator[LookupBlock]:
         """The blocks in the order of their work."""
+        own = list(self._own())
         for number in range(self.depth):
-            yield self.blocks[number % len(self.blocks)]  # type: ignore[misc]
+            yield own[number % len(own)]
+
+    def _own(self) -> Iterator[LookupBlock]:
+        """The blocks that have weights of their own."""
+        yield from self.blocks  # type: ignore[misc]

@@ -30,3 +30,21 @@ class SequenceModel(nn.Module):
             (B, ceil(T / stride), width)
         """
         raise NotImplementedError
+
+    def read(self, rows: Tensor, valid: Tensor) -> Tensor:
+        """What is read of N windows. (N, L, D), (N, L) to (N, width)"""
+        raise NotImplementedError
+
+    def remember(self, rows: Tensor) -> Tensor:
+        """What is kept of embeddings for windows to come: they themselves, or what is made of each row alone.
+
+        (N, S, D) to (N, S, R)
+        """
+        return rows
+
+    def recall(self, newest: Tensor, remembered: Tensor, valid: Tensor) -> Tensor:
+        """What is read of N windows, from their newest embedding and what `remember` gave of all their rows.
+
+        (N, D), (N, L, R), (N, L) to (N, width)
+        """
+        return self.read(remembered, valid)

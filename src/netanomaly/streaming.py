@@ -1,0 +1,220 @@
+"""Rows labelled as they come: thousands of series, a row of each at a time, O(window) work per row.
+
+Of every series the last rows are kept in rings: metrics for the baselines, channels for the encoder's convolution,
+and what the sequence model remembers of a row (keys and values). A new row computes its own and looks the others up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from netanomaly.build import build_feed_rule, build_input_format, build_spans, threads
+from netanomaly.data.channels import channel_history
+from netanomaly.data.clock import rounded
+from netanomaly.data.ingest import NO_PART, Table, table_of_frames
+from netanomaly.data.live_grid import LiveGrid
+from netanomaly.errors import DataError
+from netanomaly.files import atomic
+from netanomaly.predictor import Predictor, softmax
+
+STATE_FORMAT = 1
+AT_ONCE = 2048
+"""Series whose rows are computed together."""
+
+
+class StreamingPredictor:
+    """Labels rows as they come, as `Predictor.predict` would with all rows so far.
+
+    Where rows may share a step of the grid (`data.duplicates` is `last` or `mean`), a row is labelled with those of
+    its step that came before it; `predict` knows all of them.
+
+    Args:
+        predictor: of a trained bundle.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor = predictor
+        self._form = build_input_format(predictor.config.data).without_label()
+        self._may_share = predictor.config.data.duplicates != "error"
+        self._slots: dict[str, int] = {}
+        spans, model = build_spans(predictor.config), predictor.model
+        self._baseline = channel_history(predictor.config.channels.kinds, spans.baselines) + 1  # rows of metrics kept
+        self._kernel, self._window = model.encoder.kernel, spans.window
+        self._kept = max(self._kernel, self._window)  # rows whose validity is kept
+        embedding = predictor.config.model.width
+        remembered = model.sequence_model.remember(torch.zeros(1, 1, embedding, device=predictor.device)).shape[-1]
+        self._grid = LiveGrid(build_feed_rule(predictor.config), 0)
+        self._values = np.empty((0, self._baseline, len(self._form.metrics)))
+        self._channels = np.empty((0, self._kernel, predictor.channels.count), dtype=np.float32)
+        self._valid = np.empty((0, self._kept), dtype=np.bool_)
+        self._memory = torch.empty(0, self._window, remembered, device=predictor.device)
+
+    def update(self, rows: pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+        """Label the next rows.
+
+        Args:
+            rows: of any number of series, none older than those of its series before: a frame, or one or several rows
+                as mappings from column to value.
+
+        Returns:
+            As of `Predictor.predict`: one row per row, in the same order.
+
+        Raises:
+            DataError: the rows break the format, go back in time, or share a step and must not. None is taken then.
+        """
+        if not isinstance(rows, pd.DataFrame):
+            rows = pd.DataFrame([rows] if isinstance(rows, Mapping) else list(rows))
+        answers = self.update_table(table_of_frames([(rows, NO_PART, "rows")], self._form))
+        answers.index = rows.index
+        return answers
+
+    def update_table(self, table: Table) -> pd.DataFrame:
+        """The same for rows that are read already."""
+        return self.predictor.labelled(table, self._advance(table))
+
+    def _advance(self, table: Table) -> NDArray[np.float64]:
+        """Class probabilities of the next rows. (rows, K)"""
+        slots = self._slots_of(table.series)
+        order = np.lexsort((table.times, slots))  # series by series, each in order of time
+        is_first = np.diff(slots[order], prepend=-1) != 0
+        turn = np.arange(len(order)) - np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
+        self._refuse(table, slots, order, is_first)
+        probabilities = np.zeros((len(table), len(self.predictor.classes)))
+        with threads(self.predictor.config), torch.inference_mode():
+            for number in range(int(turn.max()) + 1):
+                rows = order[turn == number]  # one of each series at most
+                for some in np.split(rows, range(AT_ONCE, len(rows), AT_ONCE)):
+                    probabilities[some] = self._take(slots[some], table.times[some], table.values[some])
+        return probabilities
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write what is kept of all series to a file, whole or not at all."""
+        about = {"format": STATE_FORMAT, "bundle": self._fingerprint(), "series": list(self._slots)}
+        with atomic(Path(path)) as temporary:
+            save_file(self._arrays(), temporary, {"about": json.dumps(about)})
+
+    def restore(self, path: str | PathLike[str]) -> None:
+        """Go on from what `save` wrote, with the same bundle.
+
+        Raises:
+            DataError: the file is not such a file, or of another bundle.
+        """
+        try:
+            with safe_open(path, framework="numpy") as file:
+                about = json.loads((file.metadata() or {})["about"])
+                found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except FileNotFoundError as error:
+            raise DataError(f"{path}: no such file") from error
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            raise DataError(f"{path}: not a saved state of a stream: {error}") from error
+        if about["format"] != STATE_FORMAT or about["bundle"] != self._fingerprint():
+            raise DataError(f"{path}: is the state of a stream with another bundle or of another version")
+        fresh = StreamingPredictor(self.predictor)
+        fresh._slots_of(np.array(about["series"], dtype=object))
+        arrays = fresh._arrays()
+        if any(name not in found or found[name].shape != kept.shape for name, kept in arrays.items()):
+            raise DataError(f"{path}: the state does not fit the bundle")
+        for name, kept in arrays.items():
+            kept[:] = found[name]  # arrays of the stream itself, but for the memory
+        fresh._memory[:] = torch.from_numpy(found["memory"])
+        self.__dict__.update(fresh.__dict__)
+
+    def _take(
+        self, slots: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Class probabilities of one new row of each of n series. (n,), (n,), (n, M) to (n, K)"""
+        placed = self._grid.take(slots, times, values)
+        step = self._grid.state["step"][slots]
+        self._values[slots[placed.starts]], self._valid[slots[placed.starts]] = np.nan, False
+        for behind in range(1, int(placed.jumps[~placed.starts].max(initial=0))):  # steps without a row
+            passed = ~placed.starts & (placed.jumps > behind)
+            self._values[slots[passed], (step[passed] - behind) % self._baseline] = np.nan
+            self._valid[slots[passed], (step[passed] - behind) % self._kept] = False
+        measured = np.asarray(~np.isnan(placed.values).all(axis=1))
+        self._values[slots, step % self._baseline] = placed.values
+        self._valid[slots, step % self._kept] = measured
+        past = self._values[slots[:, None], _last(step, self._baseline, self._baseline)]  # (n, rows, M)
+        self._channels[slots, step % self._kernel] = self.predictor.channels.newest(past)
+        return self._answers(slots, step) * measured[:, None]
+
+    def _answers(self, slots: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Class probabilities of the newest rows, whose channels are in their rings. (n, K)"""
+        model, device, at = self.predictor.model, self.predictor.device, slots[:, None]
+        channels = self._channels[at, _last(step, self._kernel, self._kernel)]  # (n, kernel, C)
+        joined = self._valid[at, _last(step, self._kernel, self._kept)]  # (n, kernel)
+        held = self._valid[at, _last(step, self._window, self._kept)]  # (n, L)
+        newest = model.encoder(torch.from_numpy(channels).to(device), torch.from_numpy(joined).to(device))  # (n, 1, D)
+        self._memory[slots, step % self._window] = model.sequence_model.remember(newest)[:, 0]
+        remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, R)
+        read = model.sequence_model.recall(newest[:, 0], remembered, torch.from_numpy(held).to(device))
+        return softmax(model.classify(read).float().cpu().numpy())
+
+    def _refuse(
+        self, table: Table, slots: NDArray[np.int64], order: NDArray[np.int64], is_first: NDArray[np.bool_]
+    ) -> None:
+        """Raise a DataError before anything is taken."""
+        times = table.times[order]
+        for row in order[is_first][self._grid.goes_back(slots[order[is_first]], times[is_first])][:1]:
+            raise DataError(
+                f"{table.where(int(row))}: series '{table.series[row]}' goes back in time: {table.time_texts[row]} is "
+                "before the row that came last"
+            )
+        if self._may_share:
+            return
+        apart = rounded(np.diff(times, prepend=times[0]), self._grid.rule.interval_ns)
+        apart[is_first] = self._grid.apart(slots[order[is_first]], times[is_first])
+        for row in order[apart <= 0][:1]:
+            raise DataError(
+                f"{table.where(int(row))}: {table.time_texts[row]} is within one interval of the row before it of "
+                f"series '{table.series[row]}'; leave one out, or train with data.duplicates: last or mean"
+            )
+
+    def _slots_of(self, series: NDArray[np.object_]) -> NDArray[np.int64]:
+        """The slot of each row's series; new ones get one, and room."""
+        codes, found = pd.factorize(np.asarray(series, dtype=object))
+        names = [str(name) for name in found]
+        for name in names:
+            self._slots.setdefault(name, len(self._slots))
+        missing = len(self._slots) - len(self._valid)
+        if missing > 0:
+            self._grow(max(missing, len(self._valid)))
+        return np.array([self._slots[name] for name in names], dtype=np.int64)[codes]
+
+    def _grow(self, slots: int) -> None:
+        """Room for more series."""
+        self._grid.grow(slots)
+        for name, empty in (("_values", np.nan), ("_channels", 0), ("_valid", False)):
+            kept = getattr(self, name)
+            setattr(self, name, np.concatenate([kept, np.full((slots, *kept.shape[1:]), empty, dtype=kept.dtype)]))
+        self._memory = torch.cat([self._memory, self._memory.new_zeros(slots, *self._memory.shape[1:])])
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is kept, of the series that there are."""
+        count = len(self._slots)
+        kept: dict[str, NDArray[Any]] = {"values": self._values, "channels": self._channels, "valid": self._valid}
+        kept |= self._grid.state
+        return {**{name: array[:count] for name, array in kept.items()}, "memory": self._memory[:count].cpu().numpy()}
+
+    def _fingerprint(self) -> str:
+        """Of the weights: a state means nothing to others."""
+        digest = hashlib.sha256()
+        for name, weight in sorted(self.predictor.model.state_dict().items()):
+            digest.update(name.encode() + weight.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+
+def _last(step: NDArray[np.int64], count: int, size: int) -> NDArray[np.int64]:
+    """Where in a ring of `size` the last `count` steps are, the newest last. (n,) to (n, count)"""
+    return (step[:, None] - np.arange(count - 1, -1, -1)) % size

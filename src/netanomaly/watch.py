@@ -1,0 +1,139 @@
+"""CSV lines in, JSON lines out, as they come."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from netanomaly.build import build_input_format
+from netanomaly.data.csv_pieces import CsvText
+from netanomaly.data.csv_reader import read_csv_text
+from netanomaly.data.ingest import table_of_source
+from netanomaly.data.text_files import codec
+from netanomaly.errors import DataError
+from netanomaly.streaming import StreamingPredictor
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 4096
+"""Lines that are labelled together when more have come than could be labelled one by one."""
+POLL_SECONDS = 0.2
+"""How often a file that is followed is looked at."""
+
+
+def watch(stream: StreamingPredictor, path: Path | None, *, follow: bool = False, state: Path | None = None) -> None:
+    """Label the lines of a CSV as they come and print one JSON object for each.
+
+    A line that cannot be used (broken, back in time) is told on standard error and left out; the others go on.
+
+    Args:
+        path: the CSV; None: standard input.
+        follow: wait for more lines at the end of the file.
+        state: file to go on from, if it is there, and to write at the end.
+
+    Raises:
+        DataError: there is no header, or a column is missing.
+    """
+    if state is not None and state.exists():
+        stream.restore(state)
+    cells = build_input_format(stream.predictor.config.data).cells
+    left_out = 0
+    try:
+        with _opened(path, codec(cells.encoding)) as source:
+            header, batches = source.readline(), _batches(source, follow)
+            name = path or Path("standard input")
+            if not header.strip():
+                raise DataError(f"{name}: no header line")
+            _label(stream, CsvText(name, cells.encoding, header), 0)  # a missing column is told before any line comes
+            line = 0
+            for batch in batches:
+                left_out += _label(stream, CsvText(name, cells.encoding, header + "".join(batch), line), len(batch))
+                line += len(batch)
+    finally:
+        if left_out:
+            log.warning("%d lines left out", left_out)
+        if state is not None:
+            stream.save(state)
+
+
+def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
+    """Print the labels of some lines; how many had to be left out."""
+    form = build_input_format(stream.predictor.config.data).without_label()
+    try:
+        source = read_csv_text(text, form.columns(), form.cells)
+        if not source.frame.empty:
+            for answer in stream.update_table(table_of_source(source, form)).to_dict("records"):
+                print(json.dumps({key: _plain(value) for key, value in answer.items()}, ensure_ascii=False))
+            sys.stdout.flush()
+    except DataError as error:
+        if lines == 0:
+            raise
+        if lines == 1:
+            log.warning("left out: %s", error)
+            return 1
+        header, *rest = (text.text or "").splitlines(keepends=True)
+        middle = len(rest) // 2  # the lines that are right are labelled all the same
+        halves = ((rest[:middle], text.shift), (rest[middle:], text.shift + middle))
+        return sum(
+            _label(stream, CsvText(text.path, text.encoding, header + "".join(half), shift), len(half))
+            for half, shift in halves
+        )
+    return source.skipped
+
+
+def _plain(value: object) -> object:
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _batches(source: TextIO, follow: bool) -> Iterator[list[str]]:
+    """The lines that have come since the batch before, at least one; whole lines only."""
+    arrived: queue.Queue[str | None] = queue.Queue(maxsize=4 * AT_ONCE)
+    threading.Thread(target=_read, args=(source, arrived, follow), daemon=True).start()
+    while (line := arrived.get()) is not None:
+        batch = [line]
+        with contextlib.suppress(queue.Empty):
+            while len(batch) < AT_ONCE:
+                more = arrived.get_nowait()
+                if more is None:
+                    yield batch
+                    return
+                batch.append(more)
+        yield batch
+
+
+def _read(source: TextIO, arrived: queue.Queue[str | None], follow: bool) -> None:
+    """Put whole lines into the queue, None at the end."""
+    begun = ""
+    while True:
+        text = source.readline()
+        if text.endswith("\n"):
+            arrived.put(begun + text)
+            begun = ""
+        elif follow:
+            begun += text
+            time.sleep(POLL_SECONDS)
+        else:
+            if begun + text:
+                arrived.put(begun + text)
+            arrived.put(None)
+            return
+
+
+@contextlib.contextmanager
+def _opened(path: Path | None, encoding: str) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdin
+        return
+    try:
+        with path.open(encoding=encoding, newline="") as stream:
+            yield stream
+    except OSError as error:
+        raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
