@@ -29,6 +29,7 @@ from netanomaly.bundle import load_bundle
 from netanomaly.data.batches import channel_segment
 from netanomaly.data.splits import TEST
 from netanomaly.files import write_json, write_text
+from netanomaly.model.language_model import read_architecture
 from netanomaly.prepare import prepare
 from netanomaly.training.engine import segment_logits
 
@@ -36,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 LOOK_UP, LANGUAGE = ROOT / "configs" / "quickstart.yaml", ROOT / "configs" / "language_model.yaml"
 BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 REPEATS = 5
+RANDOM = "language model, random weights"
 STRIDE = "training.stride=8"
 """For choices in which all rows of a window ask: they learn from every eighth row, or they would take minutes each."""
 
@@ -72,8 +74,8 @@ CHOICES: dict[str, list[str]] = {
     "depth: 2, memory: blocks, stride 8": ["depth=2", "memory=blocks", STRIDE],
     "depth: 2, memory: blocks, mask: causal, stride 8": ["depth=2", "memory=blocks", "mask=causal", STRIDE],
     "language model, pretrained": ["train=all"],
-    "language model, pretrained and frozen": ["train=head"],
-    "language model, random weights": ["train=all"],
+    "language model, pretrained and frozen": ["train=head", "training.learning_rate=2e-3"],
+    RANDOM: [],
 }
 
 
@@ -162,6 +164,9 @@ def as_table(results: dict[str, dict[str, Any]]) -> str:
 def _described(name: str) -> tuple[Path, list[str]]:
     """The YAML file and the changes of a choice, whole paths."""
     path = LANGUAGE if name.startswith("language model") else LOOK_UP
+    if name == RANDOM:  # the same shape
+        shape = json.dumps(read_architecture(Path("models/minilm")))
+        return path, ["model.sequence_model.path=null", f"model.sequence_model.architecture={shape}"]
     changes = [
         key if key.startswith(("model.", "training.")) else f"model.sequence_model.{key}" for key in CHOICES[name]
     ]

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from netanomaly.build import build_input_format
 from netanomaly.chunked import ChunkedPredictor
+from netanomaly.csv_lines import csv_lines
 from netanomaly.data.ingest import find_files, read_tables
 from netanomaly.errors import ConfigError
 from netanomaly.files import atomic
@@ -80,8 +81,10 @@ def _csv_writer(stream: TextIO) -> Write:
 
     def write(frame: pd.DataFrame) -> None:
         nonlocal is_first
-        frame.to_csv(stream, index=False, header=is_first, float_format="%.7f", lineterminator="\n")
+        if is_first:
+            frame.iloc[:0].to_csv(stream, index=False, lineterminator="\n")
         is_first = False
+        stream.write(csv_lines(frame, texts=3))  # series, timestamp, label
 
     return write
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from netanomaly.data import channels as channels_module
 from netanomaly.data.channels import CHANNEL_KINDS, Channels, channel_history
 
 NAN = float("nan")
@@ -284,3 +285,48 @@ def test_one_glitch_in_training_does_not_silence_a_metric() -> None:
     values[5000] = 2**32 * 8.0  # a counter that wrapped and was not seen to
     found = fit(values, kinds=("deviation",), baselines=(64,))(values)
     assert np.delete(found, 5000).std() > 0.1
+
+
+# Block by block, and the newest rows of many series
+
+
+@pytest.mark.parametrize("block", [1, 7, 64])
+@pytest.mark.parametrize("kinds", [CHANNEL_KINDS, ("missing",), ("change",), ("spread", "level")])
+def test_blocks_have_the_bits_of_a_single_one(
+    kinds: tuple[str, ...], block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channels, values = fit(rows(), kinds=kinds, baselines=(3, 6)), rows(1, count=333, missing=0.2)
+    at_once = channels(values)
+    monkeypatch.setattr(channels_module, "_BLOCK", block)
+    assert max(block, 4 * channels.history_rows) < len(values)  # it is cut indeed
+    np.testing.assert_array_equal(channels(values), at_once)
+
+
+def test_a_long_segment_is_that_of_short_ones_with_their_history() -> None:
+    channels = fit(rows(), baselines=(5, 300))
+    values = rows(2, count=9000)
+    found = channels(values)
+    for first, stop in ((0, 50), (4090, 4102), (8190, 8200), (8990, 9000)):
+        start = max(0, first - channels.history_rows)
+        np.testing.assert_array_equal(found[first:stop], channels(values[start:stop])[first - start :])
+
+
+@PROPERTY
+@given(KINDS, BASELINES, st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 3))
+def test_the_newest_row_has_the_bits_of_the_whole_segment(
+    kinds: list[str], baselines: list[int], seed: int, count: int, more: int
+) -> None:
+    channels = fit(rows(0), kinds=kinds, baselines=baselines)
+    segments = [rows(seed + n, count=count + n, missing=0.3) for n in range(3)]
+    kept = channels.history_rows + 1 + more
+    padded = np.stack([np.concatenate([np.full((kept, 3), NAN), values])[-kept:] for values in segments])
+    found = channels.newest(padded)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, np.stack([channels(values)[-1] for values in segments]))
+
+
+@PROPERTY
+@given(arrays(np.float64, (2, 12, 2), elements=WILD))
+def test_the_newest_row_of_any_values_has_the_same_bits(values: np.ndarray) -> None:
+    channels = fit(rows()[:, :2], baselines=(4, 12))
+    np.testing.assert_array_equal(channels.newest(values), np.stack([channels(one)[-1] for one in values]))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from netanomaly.data.rolling import rolling_median, rolling_std, rolling_sum
+from netanomaly.data.rolling import newest_median, newest_std, newest_sum, rolling_median, rolling_std, rolling_sum
 
 PROPERTY = settings(max_examples=40, deadline=None)
 LENGTHS = st.integers(1, 40)
@@ -105,3 +105,52 @@ def test_the_input_is_not_changed(statistic: Callable[[np.ndarray, int], np.ndar
     before = values.copy()
     statistic(values, 8)
     assert np.array_equal(values, before, equal_nan=True)
+
+
+# The newest row of many series
+
+NEWEST = pytest.mark.parametrize(
+    ("newest", "rolling"), [(newest_median, rolling_median), (newest_sum, rolling_sum), (newest_std, rolling_std)]
+)
+Statistic = Callable[[np.ndarray, int], np.ndarray]
+
+
+@NEWEST
+@PROPERTY
+@given(st.integers(0, 2**32 - 1), LENGTHS, st.integers(1, 5), st.integers(0, 70), st.sampled_from([0.0, 0.3, 0.9]))
+def test_the_newest_row_has_the_bits_of_the_rolling_one(
+    newest: Statistic, rolling: Statistic, seed: int, length: int, series: int, earlier: int, missing: float
+) -> None:
+    missing = 0.0 if newest is newest_sum else missing
+    values = np.stack([rows(seed + n, missing, count=length + earlier) for n in range(series)])
+    wanted = np.stack([rolling(one, length)[-1] for one in values])
+    np.testing.assert_array_equal(newest(values, length), wanted)
+
+
+@pytest.mark.parametrize(("newest", "rolling"), [(newest_median, rolling_median), (newest_std, rolling_std)])
+@PROPERTY
+@given(st.data(), LENGTHS)
+def test_the_newest_row_of_odd_numbers_has_the_same_bits(
+    newest: Statistic, rolling: Statistic, data: st.DataObject, length: int
+) -> None:
+    some = st.sampled_from([np.nan, 0.0, -0.0, 1e-300, 1e150, -1e150, 0.1]) | KNOWN
+    values = data.draw(arrays(np.float64, st.tuples(st.just(2), st.just(length), st.integers(1, 2)), elements=some))
+    wanted = np.stack([rolling(one, length)[-1] for one in values])
+    np.testing.assert_array_equal(newest(values, length), wanted)
+
+
+@NEWEST
+@PROPERTY
+@given(st.integers(0, 2**32 - 1), LENGTHS, st.integers(1, 40))
+def test_a_young_series_with_nothing_before_it_is_one_that_begins(
+    newest: Statistic, rolling: Statistic, seed: int, length: int, count: int
+) -> None:
+    values = rows(seed, 0.0 if newest is newest_sum else 0.3, count=min(count, length))
+    before = np.full((length - len(values), 3), 0.0 if newest is newest_sum else np.nan)
+    found = newest(np.concatenate([before, values])[None], length)[0]
+    np.testing.assert_array_equal(found, rolling(values, length)[-1])
+
+
+@NEWEST
+def test_the_newest_row_of_no_series_is_none(newest: Statistic, rolling: Statistic) -> None:
+    assert newest(np.zeros((0, 8, 3)), 8).shape == (0, 3)

@@ -1,0 +1,68 @@
+"""A process that waits for work: a line of JSON in, one out. The parent says when, so that all take turns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Task = Callable[[], int]
+"""Does some work once; returns how many windows that were."""
+
+
+def serve(tasks: Mapping[str, Callable[[dict[str, Any]], Task]]) -> None:
+    """Answer requests until standard input ends: {"task": name, ...} -> {"windows", "seconds", "peak_mib"}.
+
+    A task is made at its first request (data, weights, a first run), and only run at the others.
+    """
+    made: dict[str, Task] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        key = json.dumps(request, sort_keys=True)
+        if key not in made:
+            made[key] = tasks[request.pop("task")](request)
+            made[key]()
+        started = time.perf_counter()
+        windows = made[key]()
+        seconds = time.perf_counter() - started
+        print(json.dumps({"windows": windows, "seconds": seconds, "peak_mib": peak_mib()}), flush=True)
+
+
+def peak_mib() -> float:
+    """The most memory this process has had, in MiB."""
+    import resource
+
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # macOS counts bytes, Linux KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+class Worker:
+    """The other end: a process with `serve` in it."""
+
+    def __init__(self, command: Sequence[str], directory: Path) -> None:
+        self._process = subprocess.Popen(  # noqa: S603
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=directory
+        )
+
+    def ask(self, task: str, **details: object) -> dict[str, float]:
+        """The answer to one request. Raises RuntimeError if the process has died."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None:
+            raise RuntimeError("a worker without pipes")
+        stdin.write(json.dumps({"task": task, **details}) + "\n")
+        stdin.flush()
+        line = stdout.readline()
+        if not line:
+            raise RuntimeError(f"the worker for {task} has died with {self._process.wait()}")
+        answer: dict[str, float] = json.loads(line)
+        return answer
+
+    def end(self) -> None:
+        """No more requests."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
