@@ -21,6 +21,7 @@ PUBLIC = [
     "DataError",
     "NetanomalyError",
     "Predictor",
+    "StreamingPredictor",
     "TrainingError",
     "evaluate",
     "load",

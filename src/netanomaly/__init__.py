@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from netanomaly.predictor import Predictor, load
     from netanomaly.run import train
     from netanomaly.scoring import evaluate
+    from netanomaly.streaming import StreamingPredictor
 
 _HOMES = {
     "BundleError": "errors",
@@ -25,6 +26,7 @@ _HOMES = {
     "DataError": "errors",
     "NetanomalyError": "errors",
     "Predictor": "predictor",
+    "StreamingPredictor": "streaming",
     "TrainingError": "errors",
     "evaluate": "scoring",
     "load": "predictor",
@@ -39,6 +41,7 @@ __all__ = [
     "DataError",
     "NetanomalyError",
     "Predictor",
+    "StreamingPredictor",
     "TrainingError",
     "evaluate",
     "load",
