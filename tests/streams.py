@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,38 @@ from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Origin, Table, table_of_frames
 from netanomaly.data.schema import Kind, Metric
+from netanomaly.streaming import StreamingPredictor
 from networks import CLASSES, METRICS, link, settings
 
 WINDOW = 8
 MAX_GAP = 5
 METRIC_KINDS: dict[str, Kind] = {"m0": "gauge", "m1": "counter", "m2": "gauge"}
+MODELS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "mean": {"read_out": "mean"},
+    "memory of blocks": {"sequence_model": {"n_heads": 2, "depth": 2, "memory": "blocks"}},
+    "rotary, grouped, local": {
+        "sequence_model": {"n_heads": 4, "n_kv_heads": 2, "depth": 2, "local": 5, "positions": {"kind": "rotary"}}
+    },
+    "cls, relative keys": {
+        "read_out": "cls",
+        "sequence_model": {"n_heads": 2, "depth": 2, "positions": {"kind": "relative_key", "reach": 3}},
+    },
+    "shared weights, T5": {
+        "sequence_model": {
+            "n_heads": 2,
+            "depth": 3,
+            "share_weights": True,
+            "positions": {"kind": "relative_bias", "buckets": 4, "furthest": 6},
+        }
+    },
+    "patches, on input": {
+        "read_out": "attention",
+        "sequence_model": {"n_heads": 2, "patch": 2, "positions": {"kind": "sinusoidal", "add_to": "input"}},
+    },
+    "no convolution": {"stem": 1, "window": 4},
+    "long convolution": {"stem": 12, "window": 4},
+}
 
 
 @st.composite
@@ -30,7 +60,9 @@ def times_near_halves(draw: st.DrawFn, interval: int, most: int = 40) -> np.ndar
     """Sorted times: jitter, drift around half an interval, shared steps, equal times, short and long gaps."""
     half = interval // 2
     around = st.sampled_from([0, 1, -1, half, half + 1, half - 1, -half, -half - 1, interval // 3])
-    jump = st.builds(lambda steps, off: max(0, steps * interval + off), st.sampled_from([0, 0, 1, 1, 1, 2, 4, 9]), around)
+    jump = st.builds(
+        lambda steps, off: max(0, steps * interval + off), st.sampled_from([0, 0, 1, 1, 1, 2, 4, 9]), around
+    )
     start = draw(st.integers(-(10**17), 10**17))
     apart = draw(st.lists(jump, max_size=most - 1))
     return np.cumsum(np.array([start, *apart], dtype=np.int64))
@@ -59,9 +91,9 @@ def metrics_table(times: np.ndarray, seed: int = 0) -> Table:
 
 
 def bundle(
-    *, duplicates: str = "error", counter: bool = True, head: float = 30.0, **model: Any
+    *, duplicates: str = "error", counter: bool = True, kinds: Sequence[str] | None = None, **model: Any
 ) -> Bundle:
-    """An untrained one whose answers differ from row to row: the head's weights are `head` times as large."""
+    """An untrained one whose answers differ from row to row: the weights of its head are large."""
     torch.manual_seed(0)
     data: dict[str, Any] = {"duplicates": duplicates, "max_gap": MAX_GAP}
     if counter:
@@ -70,11 +102,12 @@ def bundle(
             {"name": "throughput_bps", "unit": "bit/s", "kind": "counter"},
             {"name": "loss_ratio", "unit": "ratio"},
         ]
-    config = parse_config(settings(Path("nowhere"), data=data, model=model, channels={"baselines": [5, 12]}))
+    seen: dict[str, Any] = {"baselines": [5, 12]} if kinds is None else {"baselines": [5, 12], "kinds": list(kinds)}
+    config = parse_config(settings(Path("nowhere"), data=data, model=model, channels=seen))
     values = link("f")[list(METRICS)].to_numpy(dtype=np.float64)
     channels = Channels.fit([values], [np.full(len(values), True)], config.channels.kinds, (5, 12))
     weights = build_model(config, channels.count, len(CLASSES)).state_dict()
-    weights["head.weight"] = weights["head.weight"] * head
+    weights["head.weight"] = weights["head.weight"] * 30
     return Bundle(config, channels, CLASSES, weights, {})
 
 
@@ -138,3 +171,36 @@ def same_answers(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
         assert found[column].tolist() == wanted[column].tolist()
     numbers = [column for column in wanted if column == "confidence" or column.startswith("p_")]
     np.testing.assert_allclose(found[numbers].to_numpy(), wanted[numbers].to_numpy(), rtol=0, atol=1e-5)
+
+
+def parts(frame: pd.DataFrame, cuts: Sequence[int]) -> Iterator[pd.DataFrame]:
+    """The frame cut before these rows."""
+    bounds = [0, *sorted({cut for cut in cuts if 0 < cut < len(frame)}), len(frame)]
+    return (frame.iloc[first:stop] for first, stop in pairwise(bounds))
+
+
+def streamed(stream: StreamingPredictor, frame: pd.DataFrame, rows: int) -> pd.DataFrame:
+    """The answers to so many rows at a time."""
+    return pd.concat([stream.update(part) for part in parts(frame, range(0, len(frame), rows))])
+
+
+def content(stream: StreamingPredictor) -> dict[str, np.ndarray]:
+    """All that is kept, copied."""
+    return {name: array.copy() for name, array in stream._arrays().items()}
+
+
+def unchanged(stream: StreamingPredictor, before: dict[str, np.ndarray]) -> None:
+    """The series that were there are as they were."""
+    for name, array in content(stream).items():
+        np.testing.assert_array_equal(array[: len(before[name])], before[name])
+
+
+def answers(printed: str | Sequence[str]) -> pd.DataFrame:
+    """JSON lines as a frame."""
+    given = printed.splitlines() if isinstance(printed, str) else printed
+    return pd.DataFrame([json.loads(line) for line in given])
+
+
+def same_printed(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
+    """The answers are the same; printed rows have no index."""
+    same_answers(found.reset_index(drop=True), wanted.reset_index(drop=True))

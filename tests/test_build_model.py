@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from classifiers import classifier, model_config
+from classifiers import classifier, model_config, segment
 from netanomaly.build_model import build_classifier
 from netanomaly.errors import ConfigError
+from netanomaly.model.attention import WAYS
 from netanomaly.model.fused import fused_lookup
 from netanomaly.model.lookup import lookup
 from netanomaly.model.lookup_model import LookupModel
@@ -90,7 +91,7 @@ def test_schemes_get_their_numbers(positions: dict[str, Any], scheme: type, numb
     assert type(found) is scheme
     assert {name: getattr(found, name) for name in numbers} == numbers
     shapes = {name: tuple(parameter.shape) for name, parameter in found.named_parameters()}
-    expected = {RelativeBias: {"bias": (2, 8)}, RelativeVectors: {"keys": (7, 8), "values": (7, 8)}}
+    expected = {RelativeBias: {"bias": (2, 8)}, RelativeVectors: {"keys": (4, 8), "values": (4, 8)}}  # distances 0 to 3
     assert shapes == expected.get(scheme, {})
 
 
@@ -100,7 +101,7 @@ def test_schemes_get_their_numbers(positions: dict[str, Any], scheme: type, numb
         ({}, MaskRule()),
         ({"local": 3}, MaskRule(local=3)),
         ({"mask": "causal"}, MaskRule(causal=True)),
-        ({"mask": "prefix", "prefix": 2, "local": 3}, MaskRule(causal=True, prefix=2, local=3)),
+        ({"mask": "prefix", "prefix": 2, "local": 3, "memory": "blocks"}, MaskRule(causal=True, prefix=2, local=3)),
     ],
     ids=str,
 )
@@ -147,8 +148,12 @@ def test_blocks_get_their_choices() -> None:
     ("choices", "told"),
     [
         ({"window": 7, "patch": 2}, "patch: a window of 7 rows does not divide into 2 each"),
-        ({"window": 4, "mask": "prefix", "prefix": 5}, "prefix: 5 is more than the 4 tokens of a window"),
-        ({"window": 4, "patch": 2, "mask": "prefix", "prefix": 3}, "prefix: 3 is more than the 2 tokens of a window"),
+        ({"window": 4, "mask": "prefix", "prefix": 5, "memory": "blocks"}, "prefix: 5 is more than the 4 tokens"),
+        (
+            {"window": 4, "patch": 2, "mask": "prefix", "prefix": 3, "memory": "blocks"},
+            "prefix: 3 is more than the 2 tokens of a window",
+        ),
+        ({"window": 4, "local": 5}, "local: 5 is more than the 4 tokens of a window"),
         (
             {"window": 300, "positions": "binary"},
             "positions: 8 bits cannot tell 300 positions apart; use a wider model or fewer heads",
@@ -168,8 +173,77 @@ def test_what_does_not_fit_the_window_is_told_with_its_path(choices: dict[str, A
 
 @pytest.mark.parametrize(
     "choices",
-    [{"window": 8, "patch": 8}, {"window": 4, "mask": "prefix", "prefix": 4}, {"window": 256, "positions": "binary"}],
+    [
+        {"window": 8, "patch": 8},
+        {"window": 4, "mask": "prefix", "prefix": 4, "memory": "blocks"},
+        {"window": 4, "local": 4},
+        {"window": 256, "positions": "binary"},
+    ],
     ids=str,
 )
 def test_what_just_fits_is_built(choices: dict[str, Any]) -> None:
     assert _lookups(**choices).window == choices["window"]
+
+
+@pytest.mark.parametrize("score", ["dot", "distance"])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        "sinusoidal",
+        "sine",
+        "binary",
+        "linear",
+        "linear_unit",
+        "learned",
+        "rotary",
+        "relative_bias",
+        "relative_key",
+        "none",
+    ],
+)
+@torch.no_grad()
+def test_scale_init_starts_where_sqrt_dim_does_whatever_the_positions(positions: str, score: str) -> None:
+    if (positions, score) == ("relative_key", "distance"):
+        return  # not defined
+    channels, valid = segment(2, 20)
+    found = [
+        classifier(positions=positions, score=score, scale=scale)(channels, valid) for scale in ("init", "sqrt_dim")
+    ]
+    torch.testing.assert_close(*found, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("choices", "both_ways"),
+    [
+        ({}, False),
+        ({"read_out": "mean"}, True),
+        ({"memory": "blocks"}, True),
+        ({"read_out": "mean", "mask": "causal"}, False),
+        ({"read_out": "mean", "mask": "prefix", "prefix": 2}, True),
+    ],
+    ids=str,
+)
+def test_distances_ahead_have_weights_only_where_rows_see_later_ones(choices: dict[str, Any], both_ways: bool) -> None:
+    vectors = _first(_lookups(positions={"kind": "relative_key", "reach": 3}, **choices)).attention.positions
+    bias = _first(
+        _lookups(positions={"kind": "relative_bias", "buckets": 8, "furthest": 5}, **choices)
+    ).attention.positions
+    assert isinstance(vectors, RelativeVectors) and isinstance(bias, RelativeBias)
+    assert vectors.keys.shape[0] == (7 if both_ways else 4)
+    assert bias.both_ways == both_ways
+
+
+@pytest.mark.parametrize(("window", "way"), [(64, "sdpa"), (4096, "tiled")])
+def test_long_windows_in_which_all_rows_ask_are_computed_in_tiles(window: int, way: str) -> None:
+    attention = _first(_lookups(window=window, read_out="mean")).attention
+    assert attention._lookup is WAYS[way]
+    assert _lookups(window=4096).sliding  # one row asks
+
+
+@torch.no_grad()
+def test_linear_positions_in_a_distance_score_keep_their_digits_in_long_windows() -> None:
+    choices = {"window": 256, "positions": "linear", "score": "distance"}
+    model = classifier(**choices)
+    channels, valid = segment(1, model.history_rows + 5)
+    single = model(channels, valid).double()
+    torch.testing.assert_close(single, model.double()(channels.double(), valid), rtol=0, atol=1e-3)

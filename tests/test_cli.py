@@ -405,3 +405,108 @@ def check_line(capsys: pytest.CaptureFixture[str], said: list[str]) -> None:
     assert error.startswith("netanomaly: ") and error.count("\n") == 1, error
     for words in said:
         assert words in error, error
+
+
+# A chunk at a time, and as rows come
+
+
+@pytest.mark.parametrize("rows", ["0", "50", "100000"])
+def test_predict_in_chunks_of_any_size_writes_what_python_does(trained: Path, tmp_path: Path, rows: str) -> None:
+    frame = network("gh", 120, seed=2).sort_values("timestamp", kind="stable").drop(columns="label")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    out = tmp_path / "p.parquet"
+    assert (
+        main(["predict", str(trained / "run"), str(tmp_path / "new.csv"), "--out", str(out), "--chunk-rows", rows]) == 0
+    )
+    written, expected = pd.read_parquet(out), netanomaly.load(trained / "run").predict(frame)
+    assert list(written) == list(expected)
+    for column in ("series", "timestamp", "label"):
+        assert list(written[column]) == list(expected[column])
+    probabilities = [column for column in written if column.startswith("p_")]
+    assert abs(written[probabilities].to_numpy() - expected[probabilities].to_numpy()).max() < 1e-5
+
+
+def test_predict_says_how_many_rows_it_has_labelled(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["predict", str(trained / "run"), str(trained / "links.csv"), "--out", str(tmp_path / "p.csv")]
+    assert main([*command, "--chunk-rows", "0"]) == 0
+    assert f"1200 rows labelled: {tmp_path / 'p.csv'}" in capsys.readouterr().err
+    assert main([*command, "--chunk-rows", "0", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_rows_that_go_back_in_time_need_to_be_read_whole(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network("g", seed=2).iloc[::-1].to_csv(tmp_path / "new.csv", index=False)
+    command = ["predict", str(trained / "run"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "p.csv"), "--quiet"]
+    assert main([*command, "--chunk-rows", "50"]) == 3
+    check_line(capsys, ["new.csv: line 101", "goes back in time", "--chunk-rows 0"])
+    assert not (tmp_path / "p.csv").exists()
+    assert main([*command, "--chunk-rows", "0"]) == 0
+    assert main(command) == 0  # one chunk holds them
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--chunk-rows", "-1"], ["--chunk-rows -1"]),
+        (["--out", "p.txt"], ["--out p.txt", ".csv", ".parquet"]),
+        (["--out", "p.parquet.gz"], ["--out p.parquet.gz"]),
+    ],
+)
+def test_options_of_predict_that_mean_nothing_end_with_2(
+    trained: Path, options: list[str], said: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(trained / "run"), str(trained / "links.csv"), *options]) == 2
+    check_line(capsys, said)
+
+
+def test_watch_answers_a_file_line_by_line(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = network("gh", 60, seed=2).drop(columns="label")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    assert main(["watch", str(trained / "config.yaml"), str(tmp_path / "new.csv"), "--quiet"]) == 0
+    found = pd.DataFrame([json.loads(line) for line in capsys.readouterr().out.splitlines()])
+    expected = netanomaly.load(trained / "run").predict(frame)
+    for column in ("series", "timestamp", "label"):
+        assert list(found[column]) == list(expected[column])
+    assert abs(found["confidence"] - expected["confidence"]).max() < 1e-5
+
+
+def test_watch_takes_the_columns_that_are_set(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network("g", 20).rename(columns={"link": "port"}).to_csv(tmp_path / "new.csv", sep=";", index=False)
+    options = ["--set", "data.separator=;", "--set", "data.series=[port]"]
+    assert main(["watch", str(trained / "run"), str(tmp_path / "new.csv"), "--quiet", *options]) == 0
+    assert capsys.readouterr().out.count("\n") == 20
+
+
+def test_watch_without_a_column_ends_with_3(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    network("g", 20).drop(columns="rtt_ms").to_csv(tmp_path / "new.csv", index=False)
+    assert main(["watch", str(trained / "run"), str(tmp_path / "new.csv")]) == 3
+    check_line(capsys, ["new.csv: line 1", "no column 'rtt_ms'"])
+
+
+def test_watch_with_the_state_of_something_else_ends_with_3(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "state").write_text("notes", encoding="utf-8")
+    command = ["watch", str(trained / "run"), str(trained / "links.csv"), "--state", str(tmp_path / "state")]
+    assert main(command) == 3
+    check_line(capsys, [str(tmp_path / "state"), "not a saved state"])
+
+
+def test_following_standard_input_ends_with_2(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", str(trained / "run"), "--follow"]) == 2
+    check_line(capsys, ["--follow", "name the file"])
+
+
+def test_a_watch_whose_reader_stops_is_no_error(trained: Path) -> None:
+    command = [sys.executable, "-m", "netanomaly", "watch", str(trained / "run"), str(trained / "links.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == "" and process.wait() == 0

@@ -31,7 +31,7 @@ def attention(**choices: Any) -> AttentionConfig:
 
 GOOD: list[tuple[str, list[Any]]] = [
     ("depth", [1, 3]),
-    ("share_weights", [True, False]),
+    ("share_weights", [False]),  # true: below
     ("n_heads", [1, 2, 4, 8]),
     ("n_kv_heads", [None, 1, 2, 4]),
     ("score", ["dot", "distance"]),
@@ -61,14 +61,26 @@ def test_every_key_has_a_test_of_what_it_takes() -> None:
 
 
 def test_a_prefix_goes_with_its_mask() -> None:
-    assert attention(mask="prefix", prefix=3).prefix == 3
+    assert attention(mask="prefix", prefix=3, memory="blocks").prefix == 3
+
+
+@pytest.mark.parametrize("read_out", ["last", "cls"])
+def test_a_prefix_that_would_change_nothing_is_refused(read_out: str) -> None:
+    given = tree("model.sequence_model", {"mask": "prefix", "prefix": 3})
+    given["model"]["read_out"] = read_out
+    assert f"prefix changes nothing with read_out {read_out}" in refuse(given)
+
+
+def test_shared_weights_need_blocks_to_share_them() -> None:
+    assert attention(share_weights=True, depth=2).share_weights
+    assert "share_weights needs a depth of 2 or more" in refuse(tree(f"{OURS}.share_weights", True))
 
 
 GOOD_POSITIONS: list[dict[str, Any]] = [
     {"kind": "sinusoidal", "base": 50.0, "add_to": "input"},
     *[{"kind": kind, "add_to": add_to} for kind in TABLES for add_to in ("projected", "input")],
     {"kind": "rotary", "base": 1.5},
-    {"kind": "relative_bias", "buckets": 4, "furthest": 2},
+    {"kind": "relative_bias", "buckets": 4, "furthest": 3},
     {"kind": "relative_key", "reach": 1},
     {"kind": "none"},
 ]
@@ -122,7 +134,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("model.read_out", "max", "model.read_out", "found 'max'"),
     ("model.dropout", 1, "model.dropout", "less than 1"),
     ("model.dropout", -0.1, "model.dropout", "greater than or equal to 0"),
-    ("model.depth", 2, "model.depth", "unknown key"),
+    ("model.depth", 2, "model.depth", "this key is now model.sequence_model.depth"),
+    ("model.n_heads", 2, "model.n_heads", "this key is now model.sequence_model.n_heads"),
+    ("model.position_base", 9.0, "model.position_base", "this key is now model.sequence_model.positions.base"),
     (OURS, None, OURS, "object"),
     (OURS, 3, OURS, "object, found 3"),
     (OURS, {"kind": "atention"}, OURS, "kind: 'atention' is not one of 'attention', 'language_model'"),
@@ -165,7 +179,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     (WHERE, {"kind": "relative_bias", "buckets": 6}, f"{WHERE}.buckets", "multiple of 4, found 6"),
     (WHERE, {"kind": "relative_bias", "buckets": 0}, f"{WHERE}.buckets", "greater than or equal to 4, found 0"),
     (WHERE, {"kind": "relative_bias", "furthest": 1}, f"{WHERE}.furthest", "greater than or equal to 2, found 1"),
-    (WHERE, {"kind": "relative_bias", "furthest": 8}, WHERE, "furthest has to be more than a quarter of buckets (8)"),
+    (WHERE, {"kind": "relative_bias", "furthest": 16}, WHERE, "furthest has to be more than half of buckets (16)"),
     (WHERE, {"kind": "relative_key", "reach": 0}, f"{WHERE}.reach", "greater than or equal to 1, found 0"),
     (WHERE, {"kind": "none", "base": 3}, f"{WHERE}.base", "unknown key; known here: kind"),
     (OURS, {"positions": "relative_key", "score": "distance"}, OURS, "relative_key is defined for score: dot only"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -12,10 +13,11 @@ from netanomaly.config_model import AttentionConfig, LanguageModelConfig, ModelC
 from netanomaly.errors import ConfigError
 from netanomaly.model.attention import Attention
 from netanomaly.model.blocks import LookupBlock
+from netanomaly.model.choices import Windowed
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.model.encoder import MetricEncoder
 from netanomaly.model.language_families import complete, longest
-from netanomaly.model.language_model import LanguageModel, make_transformer, read_architecture
+from netanomaly.model.language_model import LanguageModel, make_transformer, read_architecture, try_out
 from netanomaly.model.lookup_model import LookupModel
 from netanomaly.model.masks import MaskRule
 from netanomaly.model.positions import (
@@ -33,6 +35,9 @@ from netanomaly.model.schemes import (
     RotaryPositions,
 )
 from netanomaly.model.sequence_model import SequenceModel
+
+LONG = 2048
+"""Rows of a window from which on `auto` prefers tiles to the fused kernels."""
 
 TABLES = {"sine": sine_table, "binary": binary_table, "linear": linear_table, "linear_unit": linear_unit_table}
 
@@ -60,17 +65,21 @@ def build_classifier(
 
 def _lookup_model(config: ModelConfig, choice: AttentionConfig, window: int) -> LookupModel:
     tokens = _tokens(window, choice.patch)
-    if choice.prefix is not None and choice.prefix > tokens:
-        raise ConfigError(f"model.sequence_model.prefix: {choice.prefix} is more than the {tokens} tokens of a window")
+    for key, value in (("prefix", choice.prefix), ("local", choice.local)):
+        if value is not None and value > tokens:
+            raise ConfigError(f"model.sequence_model.{key}: {value} is more than the {tokens} tokens of a window")
     appended = config.read_out == "cls" and choice.memory == "blocks"  # the token is one more row of the table
     length = tokens + appended
-    execution = choice.able(config.read_out)[0] if choice.execution == "auto" else choice.execution
+    execution = _best(choice.able(config.read_out), length) if choice.execution == "auto" else choice.execution
+    both_ways = choice.mask != "causal" and not choice.one_asks(config.read_out)
     mask = MaskRule(choice.mask != "bidirectional", choice.prefix or 0, choice.local)
-    on_input = _positions(choice, length, config.width) if choice.added_to_input else None
+    on_input = _positions(choice, length, config.width, both_ways) if choice.added_to_input else None
 
     def make_block() -> LookupBlock:
         positions = (
-            NoPositions() if choice.added_to_input else _positions(choice, length, config.width // choice.n_heads)
+            NoPositions()
+            if choice.added_to_input
+            else _positions(choice, length, config.width // choice.n_heads, both_ways)
         )
         attention = Attention(
             config.width,
@@ -100,26 +109,39 @@ def _lookup_model(config: ModelConfig, choice: AttentionConfig, window: int) -> 
     )
 
 
-def _positions(choice: AttentionConfig, length: int, width: int) -> NoPositions:
-    """The scheme for a table of `length` rows and vectors of `width`."""
+def _best(able: Sequence[Windowed | Literal["sliding"]], length: int) -> Windowed | Literal["sliding"]:
+    """The first that can; in long windows tiles, as PyTorch's kernels hold a map of all pairs once rows are missing."""
+    if length > LONG and able[0] == "sdpa" and "tiled" in able:
+        return "tiled"
+    return able[0]
+
+
+def _positions(choice: AttentionConfig, length: int, width: int, both_ways: bool) -> NoPositions:
+    """The scheme for a table of `length` rows and vectors of `width`; `both_ways`: rows see later ones."""
     positions = choice.positions
+    smaller = width**-0.25 if choice.scale == "init" and not choice.added_to_input else 1.0  # as the projections start
     match positions.kind:
         case "sinusoidal":
-            return AdditivePositions(sinusoidal_table(length, width, positions.base))
+            return AdditivePositions(sinusoidal_table(length, width, positions.base) * smaller)
         case "learned":
-            return AdditivePositions(torch.randn(length, width) * 0.02, trained=True)
+            return AdditivePositions(torch.randn(length, width) * 0.02 * smaller, trained=True)
         case "rotary":
             return RotaryPositions(positions.base)
         case "relative_bias":
-            return RelativeBias(choice.n_heads, positions.buckets, positions.furthest)
+            return RelativeBias(choice.n_heads, positions.buckets, positions.furthest, both_ways=both_ways)
         case "relative_key":
-            return RelativeVectors(width, positions.reach)
+            scheme = RelativeVectors(width, positions.reach, both_ways=both_ways)
+            scheme.keys.data *= smaller
+            return scheme
         case "none":
             return NoPositions()
     try:
-        return AdditivePositions(TABLES[positions.kind](length, width))
+        table = TABLES[positions.kind](length, width)
     except ValueError as error:
         raise ConfigError(f"model.sequence_model.positions: {error}; use a wider model or fewer heads") from error
+    if positions.kind == "linear" and choice.score == "distance" and not choice.added_to_input:
+        table = table - table[-1]  # the same distances, from smaller numbers: squares of large ones cost digits
+    return AdditivePositions(table * smaller)
 
 
 def with_architecture(config: ModelConfig) -> ModelConfig:
@@ -153,6 +175,7 @@ def _language_model(config: ModelConfig, choice: LanguageModelConfig, window: in
             )
         path = Path(choice.path) if pretrained and choice.path is not None else None
         model = make_transformer(architecture, path, choice.train, choice.lora_rank)
+        try_out(model)
     return LanguageModel(
         model,
         embedding=config.width,

@@ -8,6 +8,13 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+MOVED = {
+    "model.depth": "model.sequence_model.depth",
+    "model.n_heads": "model.sequence_model.n_heads",
+    "model.position_base": "model.sequence_model.positions.base",
+}
+"""Keys that stand elsewhere since bundle format 2."""
+
 
 def explain(error: ValidationError, name: str, root: type[BaseModel]) -> str:
     """Every problem once, each as `name: path: message`."""
@@ -25,6 +32,8 @@ def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, s
     location, section = _follow(problem["loc"], root, is_key=kind == "extra_forbidden")
     path = ".".join(str(part) for part in location)
     if kind == "extra_forbidden":
+        if path in MOVED:
+            return path, f"this key is now {MOVED[path]}"
         known = list(section.model_fields)
         close = difflib.get_close_matches(str(location[-1]), known, n=1)
         return path, f"unknown key; {f'did you mean {close[0]!r}?' if close else 'known here: ' + ', '.join(known)}"

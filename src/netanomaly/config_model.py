@@ -61,8 +61,8 @@ class RelativeBiasConfig(Section):
 
     @model_validator(mode="after")
     def _buckets_grow(self) -> Self:
-        if self.furthest <= self.buckets // 4:
-            raise ValueError(f"furthest has to be more than a quarter of buckets ({self.buckets // 4})")
+        if self.furthest <= self.buckets // 2:
+            raise ValueError(f"furthest has to be more than half of buckets ({self.buckets // 2})")
         return self
 
 
@@ -114,6 +114,8 @@ class AttentionConfig(Section):
             raise ValueError(f"n_heads {self.n_heads} must be a multiple of n_kv_heads ({self.n_kv_heads})")
         if (self.mask == "prefix") != (self.prefix is not None):
             raise ValueError("prefix goes with mask: prefix, which needs it")
+        if self.share_weights and self.depth == 1:
+            raise ValueError("share_weights needs a depth of 2 or more: one block has no other to share with")
         if self.score == "distance" and self.positions.kind == "relative_key":
             raise ValueError("positions: relative_key is defined for score: dot only")
         return self
@@ -122,6 +124,10 @@ class AttentionConfig(Section):
     def added_to_input(self) -> bool:
         """Whether positions enter before the projection."""
         return getattr(self.positions, "add_to", None) == "input"
+
+    def one_asks(self, read_out: ReadOut) -> bool:
+        """Whether nothing but the newest row, or a token in its place, asks."""
+        return read_out in ("last", "cls") and self.memory == "embeddings"
 
     def able(self, read_out: ReadOut) -> list[Windowed | Literal["sliding"]]:
         """What can compute it, the best first."""
@@ -180,6 +186,11 @@ class ModelConfig(Section):
             whose = "the width" if attention.added_to_input else "each head's width (width / n_heads)"
             raise ValueError(
                 f"{whose} is {pairs}; {attention.positions.kind} positions take channels in pairs: make it even"
+            )
+        if attention.one_asks(self.read_out) and attention.mask == "prefix":
+            raise ValueError(
+                f"sequence_model.mask: prefix changes nothing with read_out {self.read_out}: all that asks sees the "
+                "whole window anyway; use memory: blocks, or read_out mean or attention"
             )
         able = attention.able(self.read_out)
         if attention.execution not in ("auto", *able):

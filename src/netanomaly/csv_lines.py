@@ -47,4 +47,6 @@ def _fixed(probabilities: NDArray[np.float64]) -> NDArray[np.uint8]:
         left, digit = np.divmod(left, 10)
         characters[..., place] = digit + ord("0")
     characters[..., 1] = left + ord("0")
-    return np.concatenate([characters.reshape(rows, count * (DIGITS + 3)), np.full((rows, 1), ord("\n"), dtype=np.uint8)], axis=1)
+    return np.concatenate(
+        [characters.reshape(rows, count * (DIGITS + 3)), np.full((rows, 1), ord("\n"), dtype=np.uint8)], axis=1
+    )

@@ -18,7 +18,7 @@ _POOLED = re.compile(r"sequence_model\.blocks\.\d+\.attention\.(key|value)\.(wei
 def group_heads(bundle: Bundle, n_kv_heads: int) -> Bundle:
     """The bundle with `n_kv_heads` heads of keys and values, each the mean of the neighbours that it stands for.
 
-    The answers change: the source trains such a model on for about a twentieth of the first training.
+    The answers change: the source trains such a model on, for about a twentieth of the first training.
     Source: Ainslie et al., GQA (2023), section 2.1.
 
     Raises:
@@ -28,13 +28,16 @@ def group_heads(bundle: Bundle, n_kv_heads: int) -> Bundle:
     if not isinstance(chosen, AttentionConfig):
         raise ConfigError("the bundle's sequence model is a language model: its heads stay as they are")
     heads = chosen.n_kv_heads or chosen.n_heads
-    if n_kv_heads < 1 or heads % n_kv_heads:
-        raise ConfigError(f"{heads} heads of keys and values cannot be grouped into {n_kv_heads}: give a divisor")
+    if n_kv_heads < 1 or heads % n_kv_heads or n_kv_heads == heads:
+        raise ConfigError(
+            f"{heads} heads of keys and values cannot be grouped into {n_kv_heads}: give a smaller divisor"
+        )
     weights = {
         name: _pooled(weight, heads, n_kv_heads) if _POOLED.fullmatch(name) else weight
         for name, weight in bundle.weights.items()
     }
-    facts = {**bundle.facts, "converted": {"n_kv_heads": n_kv_heads, "from": heads}}
+    earlier = bundle.facts.get("converted", [])
+    facts = {**bundle.facts, "converted": [*earlier, {"n_kv_heads": n_kv_heads, "from": heads}]}
     return replace(bundle, config=_with_kv_heads(bundle.config, chosen, n_kv_heads), weights=weights, facts=facts)
 
 

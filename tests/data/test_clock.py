@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import times_near_halves
 
 from netanomaly.data.clock import Clock, jumps, rounded
+from streams import times_near_halves
 
 PROPERTY = settings(max_examples=80, deadline=None)
 INTERVALS = st.sampled_from([1, 2, 5, 10, 1_000_000_007, 10**9])

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import metrics_table, times_near_halves
 from tables import SECOND
 
 from netanomaly.data.clock import jumps
 from netanomaly.data.feed import FeedRule, Piece, SeriesFeed
 from netanomaly.data.grid import Grid, counter_reach, place_on_grid
 from netanomaly.data.ingest import Table
+from streams import metrics_table, times_near_halves
 
 NAN = float("nan")
 MAX_GAP = 3

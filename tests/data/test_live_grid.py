@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import metrics_table, times_near_halves
 from tables import SECOND
 
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.grid import place_on_grid
 from netanomaly.data.ingest import Table
 from netanomaly.data.live_grid import LiveGrid, Placed
+from streams import metrics_table, times_near_halves
 
 MAX_GAP = 3
 PROPERTY = settings(max_examples=80, deadline=None)

@@ -187,9 +187,11 @@ def test_scale_init_starts_with_the_scores_of_sqrt_dim_and_scales_nothing_later(
     memory, valid = _segment(LENGTH)
     init, sqrt_dim = _fresh("init"), _fresh("sqrt_dim")
     torch.testing.assert_close(
-        init.of_windows(memory, memory, valid), sqrt_dim.of_windows(memory, memory, valid), rtol=0, atol=1e-12
+        init.of_windows(memory, memory, valid), sqrt_dim.of_windows(memory, memory, valid), rtol=0, atol=1e-6
     )
-    torch.testing.assert_close(2 * init.query.weight, sqrt_dim.query.weight, rtol=0, atol=1e-7)  # sqrt(8 / 2)
+    for part in ("query", "key"):  # 4 = 8 / 2 is the width of a head
+        smaller, weight = getattr(init, part).weight, getattr(sqrt_dim, part).weight
+        torch.testing.assert_close(4**0.25 * smaller, weight, rtol=0, atol=1e-7)
     assert (init.score.divisor, sqrt_dim.score.divisor) == (1.0, 2.0)
 
 

@@ -39,19 +39,20 @@ SPACE: dict[str, list[Any]] = {
     "scale": ["sqrt_dim", "init", 2.0],
     "normalise": ["softmax", "none"],
     "masking": [{}, {"mask": "causal"}, {"mask": "prefix", "prefix": 2}],
-    "local": [None, 1, 3],
+    "local": [None, 1, 2],
     "memory": ["embeddings", "blocks"],
     "n_kv_heads": [None, 2, 1],
     "feed_forward": ["swiglu", "none", "relu", "leaky_relu", "gelu", "swish", "sigmoid", "tanh", "glu"],
     "patch": [1, 3],
-    "depth": [1, 2],
-    "share_weights": [False, True],
+    "stack": [{"depth": 1}, {"depth": 2}, {"depth": 2, "share_weights": True}],
     "read_out": ["last", "cls", "mean", "attention"],
     "window": [9, 6],
     "stem": [1, 3],
 }
 DEFAULTS = {key: values[0] for key, values in SPACE.items()}
-SINGLE: list[dict[str, Any]] = [{key: value} for key, values in SPACE.items() for value in values]
+PREFIX = SPACE["masking"][2]
+SINGLE: list[dict[str, Any]] = [{key: value} for key, values in SPACE.items() for value in values if value != PREFIX]
+SINGLE += [{"masking": PREFIX, "read_out": "mean"}, {"masking": PREFIX, "memory": "blocks"}]
 SINGLE += [
     {"read_out": read_out, key: value}
     for read_out, (key, value) in product(SPACE["read_out"], [("memory", "blocks"), ("patch", 3)])
@@ -76,8 +77,8 @@ def _sample(count: int) -> list[dict[str, Any]]:
 
 
 def _expanded(choices: dict[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in choices.items() if key != "masking"}
-    return {"n_heads": 4, **rest, **choices["masking"]}
+    rest = {key: value for key, value in choices.items() if key not in ("masking", "stack")}
+    return {"n_heads": 4, **rest, **choices["masking"], **choices["stack"]}
 
 
 def _ways(choices: dict[str, Any]) -> list[str]:
@@ -132,12 +133,12 @@ def test_every_choice_has_one_answer_however_it_is_computed(choices: dict[str, A
 
 @pytest.mark.parametrize("part", range(8))
 def test_combinations_have_one_answer_however_they_are_computed(part: int) -> None:
-    for number, choices in enumerate(_sample(400)[part::8]):
+    for number, choices in enumerate(_sample(440)[part::8]):
         _compare(choices, list(TOLERANCE)[number % 2], SHARES[number % 3])
 
 
 def test_the_sample_meets_every_way_and_every_choice() -> None:
-    sample = _sample(400)
+    sample = _sample(440)
     for key, values in SPACE.items():
         assert all(any(choices[key] == value for choices in sample) for value in values), key
     ways = Counter(way for choices in sample for way in _ways(choices))

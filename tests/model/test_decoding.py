@@ -19,17 +19,18 @@ CHOICES: list[dict[str, Any]] = [
     {},
     {"stem": 1},
     {"memory": "blocks", "depth": 2},
-    {"depth": 2, "share_weights": True, "n_kv_heads": 1, "positions": "rotary"},
+    {"depth": 2, "share_weights": True, "n_kv_heads": 1, "positions": "none"},
     {"positions": {"kind": "relative_key", "reach": 2}, "local": 3},
     {"positions": {"kind": "relative_bias", "buckets": 8, "furthest": 5}, "score": "distance"},
-    {"positions": {"kind": "learned", "add_to": "input"}, "feed_forward": "none"},
+    {"feed_forward": "none", "scale": "init"},
     {"memory": "blocks", "execution": "tiled", "normalise": "none", "scale": 4.0},
     {"memory": "blocks", "execution": "sdpa"},
 ]
 
 
 def _model(**choices: Any) -> NetworkAnomalyClassifier:
-    return stirred(classifier(**{"window": WINDOW, "mask": "causal", **choices})).double().eval()
+    plain = {"window": WINDOW, "mask": "causal", "positions": "rotary"}
+    return stirred(classifier(**{**plain, **choices})).double().eval()
 
 
 def _window(model: NetworkAnomalyClassifier, share: float = 0.7) -> tuple[Tensor, Tensor]:
@@ -65,6 +66,21 @@ def test_every_row_has_the_logits_of_the_full_causal_pass(choices: dict[str, Any
     torch.testing.assert_close(found, model.head(model.norm(rows)), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("choices", CHOICES, ids=str)
+@torch.no_grad()
+def test_every_row_is_named_as_the_newest_of_a_window_that_has_nothing_before_it(choices: dict[str, Any]) -> None:
+    model = _model(**choices)
+    channels, valid = _window(model)
+    decoder, front = CausalDecoder(model), model.encoder.kernel - 1
+    for n in range(WINDOW):
+        found = decoder.step(channels[:, front + n], valid[:, front + n])
+        later, size = WINDOW - 1 - n, channels.shape[1]  # rows that have not come yet: move the others to the end
+        moved = torch.cat([channels[:, :later], channels[:, : size - later]], dim=1)
+        seen = torch.cat([torch.zeros_like(valid[:, :later]), valid[:, : size - later]], dim=1)
+        seen_any = seen[:, front:].any(1)  # a window without any measured row names nothing
+        torch.testing.assert_close(found[seen_any], model(moved, seen)[:, 0][seen_any], rtol=0, atol=1e-12)
+
+
 @torch.no_grad()
 def test_what_stands_in_rows_that_are_not_valid_does_not_matter() -> None:
     model = _model()
@@ -89,10 +105,12 @@ def test_a_full_window_takes_no_more_rows() -> None:
     ("choices", "told"),
     [
         ({"mask": "bidirectional"}, "takes look-ups with the mask causal"),
-        ({"mask": "prefix", "prefix": 2}, "takes look-ups with the mask causal"),
+        ({"mask": "prefix", "prefix": 2, "memory": "blocks"}, "takes look-ups with the mask causal"),
         ({"read_out": "cls"}, "takes the read-out last and no patches"),
         ({"read_out": "mean"}, "takes the read-out last and no patches"),
         ({"patch": 7}, "takes the read-out last and no patches"),
+        ({"positions": "sinusoidal"}, "takes positions that know distances only"),
+        ({"positions": {"kind": "learned", "add_to": "input"}}, "takes positions that know distances only"),
     ],
     ids=str,
 )

@@ -40,7 +40,7 @@ def test_every_nth_window_is_read_on_its_own(
 
 
 def test_few_windows_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(windows, "ROWS_AT_ONCE", 40)
     seen = []
 
     def read(rows: Tensor, valid: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def test_few_windows_are_computed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_computing_again_gives_the_same_gradients_and_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(windows, "ROWS_AT_ONCE", 20)
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)).double()
     memory, valid = _segment(9)

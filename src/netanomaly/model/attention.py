@@ -48,8 +48,8 @@ class Attention(nn.Module):
         length: L, rows of a window.
         positions: how places enter.
         score: `dot` or `distance`.
-        scale: `sqrt_dim` divides scores by sqrt(d); `init` divides the first weights of the query projection instead
-            (T5, Raffel et al. 2020); a number divides the scores: a temperature.
+        scale: `sqrt_dim` divides scores by sqrt(d); `init` starts with smaller projections instead (T5, Raffel et al.
+            2020), those of queries and keys by d^(1/4) each; a number divides the scores: a temperature.
         normalise: `softmax`, or `none` for plain exp(score) weights.
         mask: who sees whom.
         way: how windows are computed one by one.
@@ -74,13 +74,13 @@ class Attention(nn.Module):
         self.length, self.mask, self.normalise = length, mask, normalise
         head = width // n_heads  # d
         self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, self.n_kv_heads * head, bias=False)  # softmax cancels what all scores share
+        self.key = nn.Linear(width, self.n_kv_heads * head, bias=False)  # in a plain softmax it would cancel
         self.value = nn.Linear(width, self.n_kv_heads * head)
         self.output = nn.Linear(width, width)
         if scale == "init":
-            with torch.no_grad():  # fresh scores are those of sqrt_dim
-                self.query.weight.div_(head**0.5)
-                self.query.bias.div_(head**0.5)
+            with torch.no_grad():  # fresh scores are those of sqrt_dim, if positions start smaller by as much
+                for part in (self.query.weight, self.query.bias, self.key.weight):
+                    part.div_(head**0.25)
         self.positions = positions
         self.score = ScoreRule(score, _divisor(scale, head))
         self._lookup = WAYS[way]

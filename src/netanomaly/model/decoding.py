@@ -13,11 +13,13 @@ from netanomaly.model.lookup_model import LookupModel
 class CausalDecoder:
     """Names the state at every row of a window as the rows come, O(rows so far) each.
 
-    Row n of the window sees the rows up to itself at the places 0 ... n, so its logits are those of the full causal
-    pass over the whole window, whatever comes later.
+    Row n of the window sees the rows up to itself, so its logits are those of the full causal pass over the whole
+    window, whatever comes later, and those of a window that ends in it. `StreamingPredictor` labels rows without end,
+    with any model; this is the textbook's way.
 
     Args:
-        model: its look-ups have the mask `causal`, no patches, and the read-out `last`. Put into evaluation mode.
+        model: its look-ups have the mask `causal`, positions that know distances only, no patches, and the read-out
+            `last`. Put into evaluation mode.
 
     Raises:
         ValueError: the model is not of that kind.
@@ -29,6 +31,13 @@ class CausalDecoder:
             raise ValueError("row by row takes look-ups with the mask causal")
         if sequence_model.patch != 1 or sequence_model.read_out.kind != "last":
             raise ValueError("row by row takes the read-out last and no patches: a row is named when it comes")
+        if any(block.attention.positions.vectors() is not None for block in sequence_model.each()) or (
+            sequence_model.on_input.vectors() is not None
+        ):
+            raise ValueError(
+                "row by row takes positions that know distances only (rotary, relative_bias, relative_key, none): in "
+                "training the newest row has asked from the last place of its window alone"
+            )
         self._model, self._lookups = model.eval(), sequence_model
         self._recent: tuple[Tensor, Tensor] | None = None  # rows that the next convolution joins
         self._caches: list[KeyValueCache] | None = None

@@ -95,8 +95,11 @@ def complete(architecture: Mapping[str, Any]) -> dict[str, Any]:
     """
     with quiet():
         config = transformers_config(architecture)
+    if config.num_hidden_layers < 1:
+        raise ValueError("architecture: there are no layers; a language model has one or more")
     keys = FAMILIES[architecture["model_type"]].keys
-    return {"model_type": architecture["model_type"], **{key: getattr(config, key) for key in keys}}
+    present = {key: getattr(config, key) for key in keys if hasattr(config, key)}  # versions differ
+    return {"model_type": architecture["model_type"], **present}
 
 
 def longest(architecture: Mapping[str, Any]) -> int | None:

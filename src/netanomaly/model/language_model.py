@@ -7,6 +7,7 @@ from local safetensors files. transformers and peft are imported only when a lan
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -25,6 +26,10 @@ from netanomaly.model.windows import over_windows, pool
 Train = Literal["all", "head", "norms", "lora"]
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+LEFT_OUT = re.compile(
+    r"pooler|(^|\.)(cls|lm_head|vocab_\w+|qa_outputs|classifier|score)\.|^decoder\.|position_ids|attn\.(masked_)?bias$|inv_freq"
+)
+"""Weights of a file that are not needed: heads, poolers, T5's decoder, and constants that older versions saved."""
 KEPT_FLOATS = 2**28
 """Activations a training step may keep for the backward pass, 1 GiB; beyond that they are computed again."""
 FLOATS_PER_UNIT = 20
@@ -131,6 +136,8 @@ def read_architecture(path: Path) -> dict[str, Any]:
     if "auto_map" in found:
         raise ValueError(f"path: {path / CONFIG} has auto_map: the model brings code of its own, which is never run")
     family = family_of(found.get("model_type"), f"path: {path / CONFIG}: model_type")
+    if found.get("is_decoder") and found["model_type"] == "bert":
+        raise ValueError(f"path: {path / CONFIG} has is_decoder: true; a bert is read as an encoder here")
     known = ("model_type", *family.keys, *family.older)
     return complete({key: value for key, value in found.items() if key in known})
 
@@ -142,8 +149,23 @@ def _fresh(architecture: Mapping[str, Any]) -> Any:
 
     try:
         return getattr(transformers, FAMILIES[architecture["model_type"]].model)(config).train()
-    except (ValueError, RuntimeError, KeyError, ZeroDivisionError, AssertionError) as error:
+    except (ValueError, RuntimeError, KeyError, TypeError, ZeroDivisionError, AssertionError) as error:
         raise ValueError(f"architecture: the sizes make no model: {' '.join(str(error).split())}") from error
+
+
+@torch.no_grad()
+def try_out(model: Any) -> None:
+    """Let the transformer read two tokens: some sizes that do not go together show only then.
+
+    Raises:
+        ValueError: it cannot.
+    """
+    mode = model.training
+    try:
+        model.eval()(inputs_embeds=torch.zeros(1, 2, model.config.hidden_size), attention_mask=torch.ones(1, 2).long())
+    except Exception as error:  # whatever transformers raises on its way
+        raise ValueError(f"architecture: the sizes make no model: {' '.join(str(error).split())}") from error
+    model.train(mode)
 
 
 def _pretrained(architecture: Mapping[str, Any], path: Path) -> Any:
@@ -165,6 +187,11 @@ def _pretrained(architecture: Mapping[str, Any], path: Path) -> Any:
         ignore_mismatched_sizes=True,
         output_loading_info=True,
     )
+    strange = sorted(name for name in found["unexpected_keys"] if not LEFT_OUT.search(name))
+    if strange:
+        raise ValueError(
+            f"path: the weights in {path} hold more than the model has, such as {strange[0]}: it would be another model"
+        )
     words = model.get_input_embeddings().weight  # one; the file has more, all of which are left out
     named = model.named_parameters(remove_duplicate=False)
     unused = {name for name, weight in named if weight is words or name.startswith("pooler.")}
@@ -184,12 +211,21 @@ def _weight_files(path: Path) -> list[Path]:
     if (path / WEIGHTS).is_file():
         return [path / WEIGHTS]
     if (path / INDEX).is_file():
-        return [path / name for name in sorted(set(_read_json(path / INDEX).get("weight_map", {}).values()))]
+        return [path / name for name in _shards(path / INDEX)]
     if pickles := sorted(file.name for file in path.glob("*.bin")):
         raise ValueError(
             f"path: {path} holds {pickles[0]}, a pickle, which can run code and is not read; save it as {WEIGHTS}"
         )
     raise ValueError(f"path: there is no {WEIGHTS} in {path}")
+
+
+def _shards(index: Path) -> list[str]:
+    """The files that an index names: of its own directory, and safetensors."""
+    weight_map = _read_json(index).get("weight_map")
+    names = list(weight_map.values()) if isinstance(weight_map, dict) else []
+    if not names or not all(isinstance(n, str) and n == Path(n).name and n.endswith(".safetensors") for n in names):
+        raise ValueError(f"path: {index}: weight_map does not name safetensors files of its directory")
+    return sorted(set(names))
 
 
 def _read_json(path: Path) -> dict[str, Any]:

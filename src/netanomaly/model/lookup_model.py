@@ -62,7 +62,7 @@ class LookupModel(SequenceModel):
         if not self.sliding:
             return over_windows(self.read, memory, valid, self.window, stride)
         asking, token = self._question(memory[:, self.window - 1 :])  # (B, T, D)
-        for block in self._each():
+        for block in self.each():
             asking = block.newest(asking, memory, valid, token=token)
         return asking[:, ::stride]
 
@@ -71,7 +71,7 @@ class LookupModel(SequenceModel):
         rows, valid = self.tokens(rows, valid)
         if self.one_asks:
             asking, token = self._question(rows[:, -1:])  # (N, 1, D)
-            for block in self._each():
+            for block in self.each():
                 asking = block.of_windows(asking, rows, valid, token=token)
             return asking[:, 0]
         return self.read_out(self.encode(rows, valid), valid)
@@ -86,14 +86,14 @@ class LookupModel(SequenceModel):
             return self.read(remembered, valid)
         parts = remembered.chunk(len(self.blocks), dim=-1)
         asking, token = self._question(newest[:, None])  # (N, 1, D)
-        for number, block in enumerate(self._each()):
+        for number, block in enumerate(self.each()):
             asking = block.recall(asking, parts[number % len(parts)], valid, token=token)
         return asking[:, 0]
 
     def encode(self, tokens: Tensor, valid: Tensor) -> Tensor:
         """Every token of a window asks, in every block. (N, S, D), (N, S) to (N, S, D)"""
         rows = tokens
-        for block in self._each():
+        for block in self.each():
             rows = block.of_windows(rows, tokens, valid)
         return rows
 
@@ -120,7 +120,7 @@ class LookupModel(SequenceModel):
             raise ValueError(f"the window is full: it holds {seen} tokens")
         token = self.on_input.held(token, torch.tensor([seen], device=token.device))
         row, after = token, []
-        for number, block in enumerate(self._each()):
+        for number, block in enumerate(self.each()):
             row, cache = block.step(row, token, valid, None if caches is None else caches[number])
             after.append(cache)
         return row, after
@@ -128,7 +128,7 @@ class LookupModel(SequenceModel):
     @property
     def is_causal(self) -> bool:
         """Whether no row depends on later ones."""
-        masks = [block.attention.mask for block in self._each()]
+        masks = [block.attention.mask for block in self.each()]
         return all(mask.causal and mask.prefix == 0 for mask in masks)
 
     def tokens(self, rows: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
@@ -144,7 +144,7 @@ class LookupModel(SequenceModel):
             return self.read_out.token.expand_as(newest), True
         return newest, False
 
-    def _each(self) -> Iterator[LookupBlock]:
+    def each(self) -> Iterator[LookupBlock]:
         """The blocks in the order of their work."""
         own = list(self._own())
         for number in range(self.depth):

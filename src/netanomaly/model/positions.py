@@ -75,23 +75,27 @@ def rotate(vectors: Tensor, position: Tensor, base: float = 10000.0) -> Tensor:
     return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
 
 
-def distance_buckets(distance: Tensor, buckets: int, furthest: int) -> Tensor:
+def distance_buckets(distance: Tensor, buckets: int, furthest: int, *, both_ways: bool = True) -> Tensor:
     """The bucket of each distance: near ones apart, far ones together (T5).
 
-    Half of the buckets are for keys ahead of the query, half for those behind. In each half the first half of the
-    buckets are single distances, the others grow logarithmically up to `furthest`; beyond, all share the last one.
+    Half of the buckets are for keys ahead of the query, half for those behind; all are for those behind where no key
+    lies ahead. Of these the first half are single distances, the others grow logarithmically up to `furthest`;
+    beyond, all share the last one.
     Source: Raffel et al., Exploring the Limits of Transfer Learning (2020), section 2.1.
 
     Args:
         distance: position of the query minus position of the key; any shape.
         buckets: how many, at least 4 and a multiple of 4.
-        furthest: the distance from which on all share the last bucket; more than a quarter of `buckets`.
+        furthest: the distance from which on all share the last bucket; more than the single ones.
+        both_ways: whether keys may lie ahead of the query; if not, those count as distance 0.
     """
-    half, single = buckets // 2, buckets // 4
-    far = distance.abs()
+    half = buckets // 2 if both_ways else buckets
+    single = half // 2
+    far = distance.abs() if both_ways else distance.clamp(min=0)
     growth = (far.clamp(min=1).double() / single).log() / math.log(furthest / single)  # 0 at `single`, 1 at `furthest`
     shared = (single + (growth * (half - single)).floor().long()).clamp(max=half - 1)
-    return torch.where(far < single, far, shared) + half * (distance < 0).long()
+    found = torch.where(far < single, far, shared)
+    return found + half * (distance < 0).long() if both_ways else found
 
 
 def _angles(position: Tensor, width: int, base: float) -> Tensor:

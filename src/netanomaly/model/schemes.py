@@ -92,16 +92,18 @@ class RelativeBias(NoPositions):
         n_heads: H
         buckets: how many, a multiple of 4.
         furthest: the distance from which on all share the last bucket.
+        both_ways: whether rows see later ones; if not, all buckets are for earlier ones.
     """
 
-    def __init__(self, n_heads: int, buckets: int, furthest: int) -> None:
+    def __init__(self, n_heads: int, buckets: int, furthest: int, *, both_ways: bool = True) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(n_heads, buckets))
-        self.furthest = furthest
+        self.furthest, self.both_ways = furthest, both_ways
 
     def relative(self, length: int) -> Relative:
         """The bias of every distance."""
-        bucket = distance_buckets(_distances(length, self.bias.device), self.bias.shape[1], self.furthest)
+        distance = _distances(length, self.bias.device)
+        bucket = distance_buckets(distance, self.bias.shape[1], self.furthest, both_ways=self.both_ways)
         return Relative(bias=self.bias[:, bucket])
 
 
@@ -109,17 +111,22 @@ class RelativeVectors(NoPositions):
     """Trained vectors per distance for keys and for values, shared by the heads; distances beyond `reach` share one.
 
     Source: Shaw et al., Self-Attention with Relative Position Representations (2018), equations 3 and 4.
+
+    Args:
+        width: d
+        reach: the furthest distance with a vector of its own.
+        both_ways: whether rows see later ones; if not, there are no vectors for those.
     """
 
-    def __init__(self, width: int, reach: int) -> None:
+    def __init__(self, width: int, reach: int, *, both_ways: bool = True) -> None:
         super().__init__()
-        self.reach = reach
-        self.keys = nn.Parameter(torch.randn(2 * reach + 1, width) * 0.02)
-        self.values = nn.Parameter(torch.randn(2 * reach + 1, width) * 0.02)
+        self.reach, self.furthest_ahead = reach, reach if both_ways else 0
+        self.keys = nn.Parameter(torch.randn(reach + self.furthest_ahead + 1, width) * 0.02)
+        self.values = nn.Parameter(torch.randn(reach + self.furthest_ahead + 1, width) * 0.02)
 
     def relative(self, length: int) -> Relative:
         """The vectors of every distance."""
-        index = _distances(length, self.keys.device).clamp(-self.reach, self.reach) + self.reach
+        index = _distances(length, self.keys.device).clamp(-self.furthest_ahead, self.reach) + self.furthest_ahead
         return Relative(keys=self.keys[index], values=self.values[index])
 
 

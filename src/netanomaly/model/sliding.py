@@ -58,11 +58,13 @@ def sliding_lookup(
     block_terms = pad(place_terms, (0, 0, 0, extra)).unflatten(2, (-1, block))  # (B, H, N, block, L)
     block_keys = pad(keys, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, e, span), a view
     block_values = pad(values, (0, 0, 0, extra)).unfold(2, span, block)  # (B, H, N, d, span), a view
-    block_valid = pad(valid, (0, extra)).unfold(1, span, block)[:, None, :, None]  # (B, 1, N, 1, span)
+    block_valid = pad(valid, (0, extra), value=True).unfold(1, span, block)[:, None, :, None]  # (B, 1, N, 1, span)
 
-    scores = blocks @ block_keys + _into_band(block_terms, span)  # (B, H, N, block, span)
-    inside = torch.ones(block, span, dtype=torch.bool, device=scores.device).triu().tril(length - 1)
-    scores = scores.masked_fill(inside & ~block_valid, torch.finfo(scores.dtype).min)  # finite: see _into_band
+    band = _into_band(block_terms, span).expand(*blocks.shape[:3], -1, -1)  # (B, H, N, block, span)
+    scores = torch.baddbmm(*(part.flatten(0, 2) for part in (band, blocks, block_keys))).unflatten(0, blocks.shape[:3])
+    if valid.is_cuda or not valid.all():  # asking a GPU would wait for it
+        inside = torch.ones(block, span, dtype=torch.bool, device=scores.device).triu().tril(length - 1)
+        scores = scores.masked_fill(inside & ~block_valid, torch.finfo(scores.dtype).min)  # finite: see _into_band
     weights = weigh(scores, normalise)
     found = weights @ block_values.transpose(-1, -2)  # (B, H, N, block, d)
     if place_values is not None:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-ROWS_AT_ONCE = 2048
-"""Rows of windows, per segment, that are computed at a time: 32 windows of 64 rows."""
+ROWS_AT_ONCE = 16384
+"""Rows of windows that are computed at a time: 32 windows of 64 rows of each of 8 segments."""
 
 
 def over_windows(
@@ -38,7 +38,7 @@ def over_windows(
     """
     windows = memory.unfold(1, length, stride).transpose(2, 3)  # (B, T', L, D), a view
     held = valid.unfold(1, length, stride)  # (B, T', L), a view
-    at_once = max(1, ROWS_AT_ONCE // length)
+    at_once = max(1, ROWS_AT_ONCE // (length * len(memory)))
     compute = partial(checkpoint, read, use_reentrant=False) if recompute else read
     parts = [
         compute(some.flatten(0, 1), mask.flatten(0, 1)).unflatten(0, some.shape[:2])

@@ -189,12 +189,14 @@ class _Trainer:
 
 
 def _parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
-    """Weight decay for matrices and kernels, none for biases, norms and tokens (1-D)."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    return [
-        {"params": [p for p in parameters if p.dim() > 1], "weight_decay": weight_decay},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0},
-    ]
+    """Weight decay for matrices and kernels, none for biases, norms and tokens (1-D) and for positions."""
+    decayed: list[nn.Parameter] = []
+    spared: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            is_spared = parameter.dim() < 2 or ".positions." in name or ".on_input." in name
+            (spared if is_spared else decayed).append(parameter)
+    return [{"params": decayed, "weight_decay": weight_decay}, {"params": spared, "weight_decay": 0.0}]
 
 
 def _write(path: Path, record: EpochRecord) -> None:

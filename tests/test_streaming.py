@@ -1,0 +1,225 @@
+"""Rows labelled as they come: the answers of all rows at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from netanomaly import Predictor, load, train
+from netanomaly.errors import DataError
+from netanomaly.streaming import StreamingPredictor
+from networks import network, settings
+from streams import (
+    MAX_GAP,
+    MODELS,
+    content,
+    grid_of,
+    hard_network,
+    parts,
+    predictor,
+    same_answers,
+    streamed,
+    unchanged,
+)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Predictor:
+    return predictor()
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return hard_network()
+
+
+@pytest.fixture(scope="module")
+def whole(plain: Predictor, frame: pd.DataFrame) -> pd.DataFrame:
+    return plain.predict(frame)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 10_000])
+def test_rows_have_the_answers_of_all_at_once(
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame, rows: int
+) -> None:
+    same_answers(streamed(StreamingPredictor(plain), frame, rows), whole)
+
+
+@examples(max_examples=6, deadline=None)
+@given(st.sets(st.integers(1, 267), max_size=9))
+def test_updates_may_be_cut_anywhere(cuts: set[int]) -> None:
+    trained, rows = predictor(), hard_network()
+    stream = StreamingPredictor(trained)
+    same_answers(pd.concat([stream.update(part) for part in parts(rows, list(cuts))]), trained.predict(rows))
+
+
+@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+def test_every_kind_of_model_answers_alike(frame: pd.DataFrame, model: dict[str, Any]) -> None:
+    trained = predictor(**model)
+    same_answers(streamed(StreamingPredictor(trained), frame, 45), trained.predict(frame))
+
+
+def test_what_depends_on_the_row_alone() -> None:
+    trained, frame = predictor(window=1, stem=1, kinds=("level",), counter=False), hard_network(40)
+    same_answers(streamed(StreamingPredictor(trained), frame, 7), trained.predict(frame))
+
+
+def test_a_trained_model_answers_alike(tmp_path: Path) -> None:
+    train(settings(tmp_path / "run", data={"max_gap": MAX_GAP}, training={"epochs": 2}), network())
+    trained = load(tmp_path / "run")
+    frame = network("abc", 150, seed=3).sort_values(["timestamp", "link"]).drop(columns="label")
+    frame = frame.drop(index=[40, 41, *range(60, 75)])
+    same_answers(streamed(StreamingPredictor(trained), frame, 50), trained.predict(frame))
+
+
+@pytest.mark.parametrize("rows", [3, 20])
+@pytest.mark.parametrize("duplicates", ["last", "mean"])
+def test_the_last_row_of_a_step_is_answered_as_with_all_of_them(duplicates: str, rows: int) -> None:
+    trained, frame = predictor(duplicates=duplicates), hard_network(shared=True)
+    found, whole, grid = (
+        streamed(StreamingPredictor(trained), frame, rows),
+        trained.predict(frame),
+        grid_of(trained, frame),
+    )
+    last = np.array(
+        [
+            grid.segments[s].rows[step] == row
+            for row, (s, step) in enumerate(zip(grid.row_segment, grid.row_step, strict=True))
+        ]
+    )
+    assert (~last).sum() > 40
+    same_answers(found[last], whole[last])
+
+
+@pytest.mark.parametrize("duplicates", ["last", "mean"])
+def test_an_earlier_row_of_a_step_is_answered_as_if_it_were_the_last(duplicates: str) -> None:
+    trained, frame = predictor(duplicates=duplicates), hard_network(shared=True)
+    frame = frame[frame["link"] == "w"].reset_index(drop=True)
+    found = streamed(StreamingPredictor(trained), frame, 1)
+    for count in range(20, 70, 3):
+        same_answers(found.iloc[count - 1 : count], trained.predict(frame.iloc[:count]).tail(1))
+
+
+def test_rows_within_an_update_may_come_in_any_order(
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame
+) -> None:
+    stream = StreamingPredictor(plain)
+    shuffled = [part.sample(frac=1, random_state=5) for part in parts(frame, range(0, len(frame), 50))]
+    found = [stream.update(part) for part in shuffled]
+    assert [answers.index.tolist() for answers in found] == [part.index.tolist() for part in shuffled]
+    same_answers(pd.concat(found).sort_index(), whole)
+
+
+def test_series_do_not_depend_on_each_other(plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame) -> None:
+    after_each_other = frame.sort_values("link", kind="stable")
+    same_answers(streamed(StreamingPredictor(plain), after_each_other, 25).sort_index(), whole)
+
+
+def test_more_series_than_are_computed_together(
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netanomaly.streaming.AT_ONCE", 3)
+    same_answers(streamed(StreamingPredictor(plain), frame, 40), whole)
+
+
+# What is given
+
+
+def test_a_mapping_a_list_and_a_frame_mean_the_same(plain: Predictor, frame: pd.DataFrame) -> None:
+    rows = frame[frame["link"] == "w"].head(12)
+    records = rows.to_dict("records")
+    by_frame, by_list, by_one = (StreamingPredictor(plain) for _ in range(3))
+    wanted = by_frame.update(rows)
+    same_answers(by_list.update(records), wanted)
+    same_answers(pd.concat([by_one.update(record) for record in records]), wanted)
+    assert by_list.update([{**records[-1], "timestamp": "2026-03-01T00:01:00Z"}]).index.tolist() == [0]
+
+
+def test_the_index_and_the_rows_given_stay_as_they_are(plain: Predictor, frame: pd.DataFrame) -> None:
+    rows = frame.head(6).set_index(pd.Index(list("abcdef")))
+    before = rows.copy(deep=True)
+    assert StreamingPredictor(plain).update(rows).index.tolist() == list("abcdef")
+    pd.testing.assert_frame_equal(rows, before)
+
+
+def test_answers_come_from_the_first_row_on(plain: Predictor, frame: pd.DataFrame) -> None:
+    first = StreamingPredictor(plain).update(frame.head(1))
+    enough = frame[frame["link"] == "w"].head(20)
+    same_answers(first, plain.predict(enough).head(1))
+
+
+# What is refused
+
+
+def _bad(frame: pd.DataFrame, what: str) -> Any:
+    """Rows after the first hundred of which one is wrong, the others right."""
+    rows = frame.iloc[100:110].copy()
+    if what == "back in time":
+        rows.iloc[-1, rows.columns.get_loc("timestamp")] = "2026-03-01T00:00:01Z"
+        rows.iloc[-1, rows.columns.get_loc("link")] = "w"
+    elif what == "a step again":
+        rows = pd.concat([rows, rows.tail(1)])
+    elif what == "the step of the last row again":
+        rows = pd.concat([frame.iloc[99:100], rows])
+    elif what == "no number":
+        rows["rtt_ms"] = rows["rtt_ms"].astype(object)
+        rows.iloc[-1, rows.columns.get_loc("rtt_ms")] = "fast"
+    elif what == "no time":
+        rows.iloc[-1, rows.columns.get_loc("timestamp")] = "yesterday"
+    elif what == "a column is missing":
+        rows = rows.drop(columns="link")
+    elif what == "no rows":
+        return []
+    elif what == "a mapping without a column":
+        return {"link": "w", "rtt_ms": 1.0}
+    return rows
+
+
+REFUSED = {
+    "back in time": r"rows: row 109: series 'w' goes back in time: 2026-03-01T00:00:01Z is before",
+    "a step again": r"rows: row 109: .* is within one interval of the row before it of series",
+    "the step of the last row again": r"rows: row 99: .* is within one interval",
+    "no number": r"rows: row 109, column 'rtt_ms': found 'fast'",
+    "no time": r"rows: row 109, column 'timestamp': found 'yesterday'",
+    "a column is missing": r"rows: no column 'link'",
+    "no rows": r"rows: no column 'timestamp'",
+    "a mapping without a column": r"rows: no column 'timestamp'",
+}
+
+
+@pytest.mark.parametrize(("what", "said"), REFUSED.items(), ids=REFUSED.keys())
+def test_a_refused_update_takes_nothing(
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame, what: str, said: str
+) -> None:
+    stream = StreamingPredictor(plain)
+    stream.update(frame.iloc[:100])
+    before = content(stream)
+    with pytest.raises(DataError, match=f"^{said}"):
+        stream.update(_bad(frame, what))
+    unchanged(stream, before)
+    same_answers(stream.update(frame.iloc[100:]), whole.iloc[100:])
+
+
+def test_a_refused_row_of_a_new_series_leaves_no_series(plain: Predictor, frame: pd.DataFrame) -> None:
+    stream = StreamingPredictor(plain)
+    stream.update(frame.iloc[:100])
+    before = content(stream)
+    with pytest.raises(DataError):
+        stream.update(pd.concat([frame.iloc[:1], frame.iloc[100:101].assign(link="new")]))
+    assert {name: len(array) for name, array in content(stream).items()} == {name: len(a) for name, a in before.items()}
+
+
+@pytest.mark.parametrize("duplicates", ["last", "mean"])
+def test_rows_go_back_in_time_no_further_than_equal_times(duplicates: str, frame: pd.DataFrame) -> None:
+    stream, row = StreamingPredictor(predictor(duplicates=duplicates)), frame.iloc[50:51]
+    stream.update(row)
+    stream.update(row)
+    with pytest.raises(DataError, match="goes back in time"):
+        stream.update(row.assign(timestamp="2026-03-01T00:00:00.000Z"))
