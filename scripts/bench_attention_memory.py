@@ -21,13 +21,14 @@ from netanomaly.build_model import build_classifier
 from netanomaly.config_model import ModelConfig
 
 CHANNELS, CLASSES, SMALL = 8, 4, 16
+WAYS = ["reference", "sdpa", "tiled"]
 
 
 def main() -> None:
     """Measure every execution and length, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", nargs="+", type=int, default=[1250, 2500, 5000, 10000])
-    parser.add_argument("--executions", nargs="+", default=["reference", "sdpa", "tiled"])
+    parser.add_argument("--executions", nargs="+", default=WAYS, choices=WAYS)
     parser.add_argument("--longest-map", type=int, default=5000, help="longest window for reference")
     parser.add_argument("--one", nargs=2, metavar=("EXECUTION", "LENGTH"), help="measure one and print it")
     options = parser.parse_args()
@@ -49,7 +50,7 @@ def main() -> None:
 def measure(execution: str, length: int) -> tuple[float, float]:
     """Peak resident memory in MiB and seconds per step, from a process of its own."""
     command = [sys.executable, __file__, "--one", execution, str(length)]
-    peak, seconds = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()  # noqa: S603
+    peak, seconds = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()  # noqa: S603
     return float(peak), float(seconds)
 
 

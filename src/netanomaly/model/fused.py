@@ -1,4 +1,4 @@
-"""The look-up in PyTorch's fused kernels: Flash attention on CUDA where the choices allow it."""
+"""The look-up in PyTorch's fused kernels: on CUDA memory-efficient attention, or Flash for half precision."""
 
 from __future__ import annotations
 
