@@ -50,9 +50,9 @@ def lines(frame: pd.DataFrame) -> list[str]:
 def started(*arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
     """The command at work; it does not outlive the block."""
     command = [sys.executable, "-m", "netanomaly", "watch", *map(str, arguments)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-    ) as process:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}  # it would hide a lag
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, bufsize=0, env=environment) as process:
         try:
             yield process
         finally:

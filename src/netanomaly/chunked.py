@@ -102,8 +102,14 @@ class ChunkedPredictor:
             series = self._series[name]
             series.waiting += _Rows(chunk.first + rows, table.times[rows], table.values[rows])
             due.append(self._let_go(series, all_rows=not self._may_share))
-        present = table.series_rows
-        return due + [self._let_go(series) for name, series in self._series.items() if name not in present]
+        return due + [self._let_go(series) for name, series in self._series.items() if self._is_over(name, table)]
+
+    def _is_over(self, name: str, table: Table) -> bool:
+        """Whether the step on which the rows of a series wait that is not in this table cannot go on: time has."""
+        waiting = self._series[name].waiting
+        if name in table.series_rows or not len(waiting):
+            return False
+        return abs(int(table.times.max()) - int(waiting.times[-1])) >= self._rule.interval_ns
 
     def _let_go(self, series: _Series, *, all_rows: bool = True) -> tuple[SeriesFeed, _Rows]:
         """The rows of a series that are labelled now: all, or all but those on the last step."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -192,7 +193,11 @@ def _watch(options: argparse.Namespace) -> None:
     if options.follow and options.file is None:
         raise ConfigError("--follow: name the file to follow; standard input is read to its end anyway")
     stream = StreamingPredictor(load(_bundle_directory(options.bundle), overrides=_overrides(options)))
-    watch(stream, options.file, follow=options.follow, state=options.state)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the state is saved
+    try:
+        watch(stream, options.file, follow=options.follow, state=options.state)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _convert(options: argparse.Namespace) -> None:

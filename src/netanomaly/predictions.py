@@ -100,7 +100,8 @@ def _parquet_writer(out: Path, temporary: Path) -> Iterator[Write]:
 
     def write(frame: pd.DataFrame) -> None:
         nonlocal writer
-        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+        texts = frame["timestamp"].astype(str)  # files may write their times in different ways
+        table = pyarrow.Table.from_pandas(frame.assign(timestamp=texts), preserve_index=False)
         if writer is None:
             writer = ParquetWriter(temporary, table.schema)
         writer.write_table(table.cast(writer.schema))

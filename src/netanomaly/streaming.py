@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -86,11 +87,15 @@ class StreamingPredictor:
 
     def _advance(self, table: Table) -> NDArray[np.float64]:
         """Class probabilities of the next rows. (rows, K)"""
-        slots = self._slots_of(table.series)
+        known, slots = len(self._slots), self._slots_of(table.series)
         order = np.lexsort((table.times, slots))  # series by series, each in order of time
         is_first = np.diff(slots[order], prepend=-1) != 0
         turn = np.arange(len(order)) - np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
-        self._refuse(table, slots, order, is_first)
+        try:
+            self._refuse(table, slots, order, is_first)
+        except DataError:
+            self._slots = dict(islice(self._slots.items(), known))
+            raise
         probabilities = np.zeros((len(table), len(self.predictor.classes)))
         with threads(self.predictor.config), torch.inference_mode():
             for number in range(int(turn.max()) + 1):
@@ -115,14 +120,15 @@ class StreamingPredictor:
             with safe_open(path, framework="numpy") as file:
                 about = json.loads((file.metadata() or {})["about"])
                 found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            version, bundle, series = about["format"], about["bundle"], about["series"]
         except FileNotFoundError as error:
             raise DataError(f"{path}: no such file") from error
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"{path}: not a saved state of a stream: {error}") from error
-        if about["format"] != STATE_FORMAT or about["bundle"] != self._fingerprint():
+        if version != STATE_FORMAT or bundle != self._fingerprint():
             raise DataError(f"{path}: is the state of a stream with another bundle or of another version")
         fresh = StreamingPredictor(self.predictor)
-        fresh._slots_of(np.array(about["series"], dtype=object))
+        fresh._slots_of(np.array(series, dtype=object))
         arrays = fresh._arrays()
         if any(name not in found or found[name].shape != kept.shape for name, kept in arrays.items()):
             raise DataError(f"{path}: the state does not fit the bundle")

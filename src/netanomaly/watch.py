@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import queue
@@ -68,6 +69,7 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
     """Print the labels of some lines; how many had to be left out."""
     form = build_input_format(stream.predictor.config.data).without_label()
     try:
+        _refuse_bytes(text)
         source = read_csv_text(text, form.columns(), form.cells)
         if not source.frame.empty:
             for answer in stream.update_table(table_of_source(source, form)).to_dict("records"):
@@ -79,7 +81,7 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
         if lines == 1:
             log.warning("left out: %s", error)
             return 1
-        header, *rest = (text.text or "").splitlines(keepends=True)
+        header, *rest = io.StringIO(text.text, "")  # not splitlines: it knows line ends that a file does not
         middle = len(rest) // 2  # the lines that are right are labelled all the same
         halves = ((rest[:middle], text.shift), (rest[middle:], text.shift + middle))
         return sum(
@@ -87,6 +89,13 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
             for half, shift in halves
         )
     return source.skipped
+
+
+def _refuse_bytes(text: CsvText) -> None:
+    """Raise a DataError at bytes that the encoding does not know; reading has made lone surrogates of them."""
+    for number, line in enumerate(io.StringIO(text.text, "")):
+        if not line.isascii() and any("\udc80" <= character <= "\udcff" for character in line):
+            raise DataError(f"{text.path}: line {text.shift + number + 1}: not {text.encoding} text; set data.encoding")
 
 
 def _plain(value: object) -> object:
@@ -130,10 +139,13 @@ def _read(source: TextIO, arrived: queue.Queue[str | None], follow: bool) -> Non
 @contextlib.contextmanager
 def _opened(path: Path | None, encoding: str) -> Iterator[TextIO]:
     if path is None:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding=encoding, errors="surrogateescape", newline="")
         yield sys.stdin
         return
     try:
-        with path.open(encoding=encoding, newline="") as stream:
-            yield stream
+        stream = path.open(encoding=encoding, errors="surrogateescape", newline="")
     except OSError as error:
         raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
+    with stream:
+        yield stream

@@ -330,3 +330,9 @@ def test_the_newest_row_has_the_bits_of_the_whole_segment(
 def test_the_newest_row_of_any_values_has_the_same_bits(values: np.ndarray) -> None:
     channels = fit(rows()[:, :2], baselines=(4, 12))
     np.testing.assert_array_equal(channels.newest(values), np.stack([channels(one)[-1] for one in values]))
+
+
+def test_the_newest_row_of_small_moves_on_a_large_level_has_the_same_bits() -> None:
+    values = np.random.default_rng(0).normal(1e9, 1, (3, 40, 1))  # a square of the level would leave no digits
+    channels = fit(*values, kinds=("spread",), baselines=(12,))
+    np.testing.assert_array_equal(channels.newest(values), np.stack([channels(one)[-1] for one in values]))

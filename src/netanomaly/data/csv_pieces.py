@@ -60,6 +60,6 @@ def _header(stream: TextIO) -> str:
     lines = []
     for line in stream:
         lines.append(line)
-        if line.strip() and sum(text.count('"') for text in lines) % 2 == 0:
+        if line.strip().strip('"').strip() and sum(text.count('"') for text in lines) % 2 == 0:
             break
     return "".join(lines)

@@ -54,16 +54,13 @@ class SeriesFeed:
     def __init__(self, rule: FeedRule) -> None:
         self.rule = rule
         self.clock: Clock | None = None
+        self.newest: int | None = None
+        """The time of the last row taken; None before the first."""
         self.length = 0
         """Steps of the segment so far."""
         self._times = np.empty(0, dtype=np.int64)
         self._values = np.empty((0, len(rule.metrics)))
         self._steps = np.empty(0, dtype=np.int64)  # of the rows kept, the last step being -1
-
-    @property
-    def newest(self) -> int | None:
-        """The time of the last row taken; None before the first."""
-        return int(self._times[-1]) if self.clock is not None else None
 
     def apart(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Steps from the row before to each of these rows, which are not taken yet: 0 on the same step."""
@@ -76,7 +73,7 @@ class SeriesFeed:
             times: nanoseconds. (rows,)
             values: metrics, counters as totals. (rows, M)
         """
-        is_first = self.clock is None
+        is_first, self.newest = self.clock is None, int(times[-1])
         apart, self.clock = jumps(times, self.rule.interval_ns, self.clock)
         starts = apart - 1 > self.rule.max_gap
         starts[0] |= is_first

@@ -27,7 +27,7 @@ def read_file(path: Path, columns: Columns, cells: CellFormat) -> Source:
     if path.suffix != PARQUET:
         return read_csv(path, columns, cells)
     with _parquet_errors(path):
-        frame = pd.read_parquet(path)
+        frame = pd.read_parquet(path).reset_index(drop=True)  # messages name rows of the file
     return take_frame(frame, columns, cells, str(path))
 
 
