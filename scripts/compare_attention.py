@@ -5,9 +5,9 @@
     python scripts/compare_attention.py --out runs/compare_attention.json --table docs/attention.md   # only the table
 
 Each choice changes the lines of its name in configs/quickstart.yaml and is trained with every seed, on one CPU thread;
-macro-F1 is that of the two test links. Speed is that of scoring every row of those links, channels ready, median of
-five. The language models need the extra `lm` and `sh scripts/fetch_minilm.sh`; they train as
-configs/language_model.yaml says.
+macro-F1 is that of the two test links. Speed is measured when all are trained, on a machine that should do nothing
+else: scoring every row of those links, channels ready, fresh weights, one thread, median of three rounds. The language
+models need the extra `lm` and `sh scripts/fetch_minilm.sh`; they train as configs/language_model.yaml says.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ import logging
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from netanomaly import load_config, train
-from netanomaly.build import build_model, threads
+from netanomaly.build import build_model, build_spans, resolve_model, threads
 from netanomaly.bundle import load_bundle
+from netanomaly.config import Config
 from netanomaly.data.batches import channel_segment
+from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TEST
 from netanomaly.files import write_json, write_text
 from netanomaly.model.language_model import read_architecture
@@ -36,7 +39,7 @@ from netanomaly.training.engine import segment_logits
 ROOT = Path(__file__).parents[1]
 LOOK_UP, LANGUAGE = ROOT / "configs" / "quickstart.yaml", ROOT / "configs" / "language_model.yaml"
 BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
-REPEATS = 5
+ROUNDS = 3
 RANDOM = "language model, random weights"
 STRIDE = "training.stride=8"
 """For choices in which all rows of a window ask: they learn from every eighth row, or they would take minutes each."""
@@ -80,16 +83,22 @@ CHOICES: dict[str, list[str]] = {
 
 
 def main() -> None:
-    """Train what is not in the results yet, then write the table."""
+    """Train what is not in the results yet, measure speeds, write the table."""
     options = _options()
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    results: dict[str, dict[str, Any]] = json.loads(options.out.read_text()) if options.out.exists() else {}
-    for name in [] if options.table else options.choices or CHOICES:
-        for seed in options.seeds:
-            if str(seed) in results.get(name, {}):
-                continue
-            results.setdefault(name, {})[str(seed)] = found = run(name, seed)
-            print(f"{name}, seed {seed}: macro-F1 {found['macro_f1']:.3f}, {found['windows_per_s']:,.0f} windows/s")
+    results: dict[str, Any] = {"runs": {}, "windows_per_s": {}}
+    if options.out.exists():
+        results = json.loads(options.out.read_text(encoding="utf-8"))
+    if not options.table:
+        names = options.choices or list(CHOICES)
+        for name in names:
+            for seed in options.seeds:
+                if str(seed) not in results["runs"].setdefault(name, {}):
+                    results["runs"][name][str(seed)] = found = run(name, seed)
+                    print(f"{name}, seed {seed}: macro-F1 {found['macro_f1']:.3f}", flush=True)
+                    write_json(options.out, results)
+        if options.speed or set(names) - set(results["windows_per_s"]):
+            results["windows_per_s"] |= speeds(names)
             write_json(options.out, results)
     table = as_table(results)
     print(table)
@@ -100,65 +109,66 @@ def main() -> None:
 
 
 def run(name: str, seed: int) -> dict[str, float]:
-    """Train one choice with one seed; how right and how fast it is."""
+    """Train one choice with one seed; how right it is."""
     with tempfile.TemporaryDirectory() as directory:
-        path, changes = _described(name)
-        config = load_config(
-            path,
-            [
-                *changes,
-                "threads=1",
-                f"seed={seed}",
-                f"run_dir={json.dumps(directory)}",
-                f"data.root={json.dumps(str(ROOT))}",
-            ],
-        )
-        train(config, overwrite=True)
+        train(_config(name, f"seed={seed}", f"run_dir={json.dumps(directory)}"), overwrite=True)
         report = json.loads((Path(directory) / "evaluation.json").read_text(encoding="utf-8"))
         facts = load_bundle(Path(directory)).facts["training"]
         return {
             "macro_f1": report["macro_f1"],
             "validation_macro_f1": facts["validation_macro_f1"],
-            "training_seconds": facts["seconds"],
             "parameters": facts["parameters"],
-            "windows_per_s": speed(Path(directory)),
         }
 
 
-def speed(directory: Path) -> float:
-    """Windows of the test part that are scored in a second, median of several times."""
-    bundle = load_bundle(directory)
-    prepared = prepare(bundle.config)
-    pairs = zip(prepared.grid.segments, prepared.labelled(TEST), strict=True)
-    segments = [channel_segment(segment, bundle.channels) for segment, mask in pairs if mask.any()]
-    model = build_model(bundle.config, bundle.channels.count, len(bundle.classes))
-    model.load_state_dict(bundle.weights)
-    seconds = []
-    with threads(bundle.config):
-        for _ in range(REPEATS):
-            started = time.perf_counter()
-            segment_logits(model, segments, len(bundle.classes), model.history_rows, torch.device("cpu"))
-            seconds.append(time.perf_counter() - started)
-    return sum(len(segment.valid) for segment in segments) / statistics.median(seconds)
+def speeds(names: Sequence[str]) -> dict[str, float]:
+    """Windows of the test part that are scored in a second, median of rounds in which all choices take turns."""
+    prepared = prepare(_config("default"))
+    segments, config = prepared.grid.segments, prepared.config
+    fitted = Channels.fit(
+        [segment.values for segment in segments],
+        [segment.valid for segment in segments],
+        config.channels.kinds,
+        build_spans(config).baselines,
+    )
+    pairs = zip(segments, prepared.labelled(TEST), strict=True)
+    given = [channel_segment(segment, fitted) for segment, mask in pairs if mask.any()]
+    windows = sum(len(segment.valid) for segment in given)
+    models = {name: build_model(resolve_model(_config(name)), fitted.count, 9) for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    with threads(_config("default")):
+        for _ in range(ROUNDS):
+            for name, model in models.items():
+                started = time.perf_counter()
+                segment_logits(model, given, 9, model.history_rows, torch.device("cpu"))
+                seconds[name].append(time.perf_counter() - started)
+    return {name: windows / statistics.median(found) for name, found in seconds.items()}
 
 
-def as_table(results: dict[str, dict[str, Any]]) -> str:
+def as_table(results: dict[str, Any]) -> str:
     """The results as Markdown, choices in their order."""
     lines = [
-        "| choice | macro-F1, mean (seeds) | validation | windows/s | training s | parameters |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| choice | macro-F1, mean (seeds) | on validation | windows/s | parameters |",
+        "| --- | --- | --- | --- | --- |",
     ]
-    for name in [name for name in CHOICES if name in results]:
-        runs = [results[name][seed] for seed in sorted(results[name], key=int)]
+    for name in [name for name in CHOICES if results["runs"].get(name)]:
+        runs = [results["runs"][name][seed] for seed in sorted(results["runs"][name], key=int)]
         scores = " ".join(f"{found['macro_f1']:.3f}" for found in runs)
-        middle = {key: statistics.median(found[key] for found in runs) for key in runs[0]}
-        mean = statistics.mean(found["macro_f1"] for found in runs)
-        validation = statistics.mean(found["validation_macro_f1"] for found in runs)
+        mean, validation = (
+            statistics.mean(found[key] for found in runs) for key in ("macro_f1", "validation_macro_f1")
+        )
+        speed = results["windows_per_s"].get(name)
         lines.append(
-            f"| {name} | **{mean:.3f}** ({scores}) | {validation:.3f} | {_rounded(middle['windows_per_s'])} "
-            f"| {middle['training_seconds']:.0f} | {middle['parameters']:,.0f} |"
+            f"| {name} | **{mean:.3f}** ({scores}) | {validation:.3f} | {_rounded(speed) if speed else ''} "
+            f"| {runs[0]['parameters']:,} |"
         )
     return "\n".join(lines)
+
+
+def _config(name: str, *changes: str) -> Config:
+    """The configuration of a choice."""
+    path, own = _described(name)
+    return load_config(path, [*own, "threads=1", f"data.root={json.dumps(str(ROOT))}", *changes])
 
 
 def _described(name: str) -> tuple[Path, list[str]]:
@@ -185,6 +195,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="results; what is there is kept")
     parser.add_argument("--choices", nargs="+", choices=CHOICES, metavar="NAME", help="default: all")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--speed", action="store_true", help="measure speeds that are there again")
     parser.add_argument("--table", type=Path, metavar="FILE.md", help="train nothing; put the table into this page")
     return parser.parse_args()
 
