@@ -103,7 +103,10 @@ def main() -> None:
     table = as_table(results)
     print(table)
     if options.table:
-        before, _, rest = options.table.read_text(encoding="utf-8").partition(BEGIN)
+        page = options.table.read_text(encoding="utf-8")
+        if not results["runs"] or BEGIN not in page or END not in page.partition(BEGIN)[2]:
+            raise SystemExit(f"no results in {options.out}, or no place for them in {options.table}: {BEGIN} ... {END}")
+        before, _, rest = page.partition(BEGIN)
         _, _, after = rest.partition(END)
         write_text(options.table, f"{before}{BEGIN}\n{table}\n{END}{after}")
 

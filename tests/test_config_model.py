@@ -134,9 +134,9 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("model.read_out", "max", "model.read_out", "found 'max'"),
     ("model.dropout", 1, "model.dropout", "less than 1"),
     ("model.dropout", -0.1, "model.dropout", "greater than or equal to 0"),
-    ("model.depth", 2, "model.depth", "this key is now model.sequence_model.depth"),
-    ("model.n_heads", 2, "model.n_heads", "this key is now model.sequence_model.n_heads"),
-    ("model.position_base", 9.0, "model.position_base", "this key is now model.sequence_model.positions.base"),
+    ("model.depth", 2, "model.depth", "this key is model.sequence_model.depth"),
+    ("model.n_heads", 2, "model.n_heads", "this key is model.sequence_model.n_heads"),
+    ("model.position_base", 9.0, "model.position_base", "this key is model.sequence_model.positions.base"),
     (OURS, None, OURS, "object"),
     (OURS, 3, OURS, "object, found 3"),
     (OURS, {"kind": "atention"}, OURS, "kind: 'atention' is not one of 'attention', 'language_model'"),
@@ -274,3 +274,21 @@ def test_an_override_reaches_every_depth() -> None:
     assert (found.depth, found.scale, found.positions.kind) == (2, 0.5, "rotary")
     with pytest.raises(ConfigError, match=r"model\.sequence_model\.dept: unknown key; did you mean 'depth'"):
         load_config(tree(), [f"{OURS}.dept=2"])
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("model.positions", "this key is model.sequence_model.positions"),
+        ("model.feed_forward", "this key is model.sequence_model.feed_forward"),
+        ("model.sequence_model.read_out", "this key is model.read_out"),
+        ("model.sequence_model.window", "this key is model.window"),
+    ],
+)
+def test_a_key_of_another_section_is_sent_there(path: str, told: str) -> None:
+    assert told in refuse(tree(path, "last"))
+
+
+def test_a_stride_longer_than_a_stretch_is_refused() -> None:
+    given = tree("training", {"stretch": 32, "stride": 33})
+    assert "training: stride 33 is more than the 32 rows of a stretch" in refuse(given)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,15 @@ def test_digest_is_that_of_the_bytes(tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
     (tmp_path / "file").write_bytes(content)
     assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
+def test_a_file_has_the_permissions_of_the_user_whoever_wrote_it(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with atomic(tmp_path / "weights") as temporary:
+            temporary.unlink()
+            temporary.touch(mode=0o600)  # as a library does that writes a file of its own
+    finally:
+        os.umask(before)
+    assert (tmp_path / "weights").stat().st_mode & 0o777 == 0o644

@@ -73,10 +73,15 @@ def test_grouping_in_steps_is_grouping_at_once() -> None:
     assert twice.facts["converted"] == [{"n_kv_heads": 2, "from": 4}, {"n_kv_heads": 1, "from": 2}]
 
 
-@pytest.mark.parametrize("number", [0, -1, 3, 4, 8])
+@pytest.mark.parametrize("number", [0, -1, 3, 8])
 def test_heads_that_do_not_divide_are_refused(number: int) -> None:
     with pytest.raises(ConfigError, match="4 heads of keys and values cannot be grouped into"):
         group_heads(_bundle(), number)
+
+
+def test_as_many_heads_as_there_are_is_no_conversion() -> None:
+    with pytest.raises(ConfigError, match="has 4 heads of keys and values already"):
+        group_heads(_bundle(), 4)
 
 
 def test_the_command_writes_a_bundle_and_refuses_to_replace_anything(tmp_path: Path) -> None:

@@ -159,3 +159,24 @@ def test_minilm_labels_rows(tmp_path: Path) -> None:
     place = "encoder.layer.5.output.dense.weight"
     kept = load_file(tmp_path / "run" / "model.safetensors")[f"sequence_model.model.{place}"]
     assert torch.equal(kept, load_file(MINILM / "model.safetensors")[place])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(not MINILM.is_dir(), reason=f"no {MINILM}: sh scripts/fetch_minilm.sh, or NETANOMALY_MINILM=DIR")
+def test_the_config_of_minilm_learns_from_the_bundled_measurements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    changes = [
+        f"run_dir={json.dumps(str(tmp_path / 'run'))}",
+        f"model.sequence_model.path={json.dumps(str(MINILM))}",
+        "model.sequence_model.train=head",  # the fastest
+        "training.learning_rate=2e-3",
+        "training.epochs=4",
+        "training.stride=32",
+    ]
+    train(ROOT / "configs" / "language_model.yaml", overrides=changes)
+    report = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
+    assert report["rows"] == 7142
+    assert report["macro_f1"] > 2 * report["baselines"]["majority"]["macro_f1"]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from netanomaly.build_model import build_classifier, with_architecture
 from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
 from netanomaly.config_fields import Section
+from netanomaly.config_model import AttentionConfig
 from netanomaly.data.cells import CellFormat
 from netanomaly.data.channels import channel_history
 from netanomaly.data.feed import FeedRule
@@ -195,6 +196,16 @@ def _as_rfc3339(nanoseconds: int) -> str:
 def resolve_model(config: Config) -> Config:
     """The config with what a language model's directory says of its shape, so that a bundle needs no other file."""
     return config.model_copy(update={"model": with_architecture(config.model)})
+
+
+def warn_of_weights(config: Config) -> None:
+    """A word about a look-up whose weights have no bound."""
+    chosen = config.model.sequence_model
+    if isinstance(chosen, AttentionConfig) and chosen.normalise == "none" and chosen.score == "dot":
+        log.warning(
+            "model.sequence_model: normalise: none with score: dot leaves the weights exp(score) without bound; if the "
+            "loss becomes nan, use score: distance, or a larger scale"
+        )
 
 
 def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> NetworkAnomalyClassifier:

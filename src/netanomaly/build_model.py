@@ -130,7 +130,8 @@ def _positions(choice: AttentionConfig, length: int, width: int, both_ways: bool
         case "relative_bias":
             return RelativeBias(choice.n_heads, positions.buckets, positions.furthest, both_ways=both_ways)
         case "relative_key":
-            scheme = RelativeVectors(width, positions.reach, both_ways=both_ways)
+            reach = max(1, min(positions.reach, length - 1))  # no pair of rows is further apart
+            scheme = RelativeVectors(width, reach, both_ways=both_ways)
             scheme.keys.data *= smaller
             return scheme
         case "none":
@@ -194,7 +195,8 @@ def _told() -> Iterator[None]:
         yield
     except ImportError as error:
         raise ConfigError(
-            f"model.sequence_model.kind: language_model needs more packages: pip install 'netanomaly[lm]' ({error})"
+            "model.sequence_model.kind: language_model needs more packages: pip install 'netanomaly[lm]', in a clone "
+            f"pip install -c constraints.txt -e '.[lm]' ({error})"
         ) from error
     except ValueError as error:
         raise ConfigError(f"model.sequence_model.{error}") from error

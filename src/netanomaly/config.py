@@ -189,6 +189,12 @@ class TrainingConfig(Section):
     jitter: float = Field(default=0.1, ge=0)  # random scale and shift of channels, per stretch
     patience: int = Field(default=10, ge=1)  # epochs without a better validation score before stopping
 
+    @model_validator(mode="after")
+    def _stride_fits(self) -> Self:
+        if self.stride > self.stretch:
+            raise ValueError(f"stride {self.stride} is more than the {self.stretch} rows of a stretch")
+        return self
+
 
 class Config(Section):
     """The whole configuration of a run."""

@@ -8,12 +8,17 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-MOVED = {
-    "model.depth": "model.sequence_model.depth",
-    "model.n_heads": "model.sequence_model.n_heads",
+_OF_SEQUENCE_MODEL = (
+    *("depth", "share_weights", "n_heads", "n_kv_heads", "score", "scale", "normalise", "positions", "mask", "prefix"),
+    *("local", "memory", "feed_forward", "patch", "execution", "path", "architecture"),
+)
+ELSEWHERE = {
+    **{f"model.{key}": f"model.sequence_model.{key}" for key in _OF_SEQUENCE_MODEL},
+    **{f"model.sequence_model.{key}": f"model.{key}" for key in ("window", "width", "stem", "read_out", "dropout")},
     "model.position_base": "model.sequence_model.positions.base",
+    "model.kind": "model.sequence_model.kind",
 }
-"""Keys that stand elsewhere since bundle format 2."""
+"""Keys that people look for in the wrong section, some of which stood there before bundle format 2."""
 
 
 def explain(error: ValidationError, name: str, root: type[BaseModel]) -> str:
@@ -32,8 +37,8 @@ def _explain_one(problem: dict[str, Any], root: type[BaseModel]) -> tuple[str, s
     location, section = _follow(problem["loc"], root, is_key=kind == "extra_forbidden")
     path = ".".join(str(part) for part in location)
     if kind == "extra_forbidden":
-        if path in MOVED:
-            return path, f"this key is now {MOVED[path]}"
+        if path in ELSEWHERE:
+            return path, f"this key is {ELSEWHERE[path]}"
         known = list(section.model_fields)
         close = difflib.get_close_matches(str(location[-1]), known, n=1)
         return path, f"unknown key; {f'did you mean {close[0]!r}?' if close else 'known here: ' + ', '.join(known)}"

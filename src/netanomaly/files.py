@@ -20,9 +20,11 @@ def atomic(path: Path) -> Iterator[Path]:
     """A temporary path in the same directory that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(TEMPORARY.replace("*", f"{path.name[:100]}.{secrets.token_hex(4)}"))
-    temporary.touch(exist_ok=False)  # as the user's umask says
+    temporary.touch(exist_ok=False)
+    mode = temporary.stat().st_mode  # as the user's umask says
     try:
         yield temporary
+        temporary.chmod(mode)  # some libraries write a file of their own, for its owner alone
         with temporary.open("rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(temporary, path)

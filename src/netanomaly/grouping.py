@@ -28,7 +28,9 @@ def group_heads(bundle: Bundle, n_kv_heads: int) -> Bundle:
     if not isinstance(chosen, AttentionConfig):
         raise ConfigError("the bundle's sequence model is a language model: its heads stay as they are")
     heads = chosen.n_kv_heads or chosen.n_heads
-    if n_kv_heads < 1 or heads % n_kv_heads or n_kv_heads == heads:
+    if n_kv_heads == heads:
+        raise ConfigError(f"the bundle has {heads} heads of keys and values already")
+    if n_kv_heads < 1 or heads % n_kv_heads:
         raise ConfigError(
             f"{heads} heads of keys and values cannot be grouped into {n_kv_heads}: give a smaller divisor"
         )

@@ -17,7 +17,15 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly import __version__
-from netanomaly.build import build_device, build_model, build_recipe, build_spans, resolve_model, threads
+from netanomaly.build import (
+    build_device,
+    build_model,
+    build_recipe,
+    build_spans,
+    resolve_model,
+    threads,
+    warn_of_weights,
+)
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
@@ -64,6 +72,7 @@ def train(
         KeyboardInterrupt: Ctrl-C. Both after saving the best epoch so far, if there is one.
     """
     checked = resolve_model(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
+    warn_of_weights(checked)
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
     _refuse_to_replace(directory, overwrite)
