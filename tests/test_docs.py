@@ -159,6 +159,11 @@ def test_every_figure_is_shown_and_small() -> None:
 def test_the_comparison_has_its_place() -> None:
     assert TEXT.count(BEGIN) == TEXT.count(END) == 1
     assert TEXT.index("\n## What it does to the result\n") < TEXT.index(BEGIN) < TEXT.index(END)
+    rows = TEXT[TEXT.index(BEGIN) : TEXT.index(END)].strip().splitlines()[3:]  # after marker, header and rule
+    names = [row.split("|")[1].strip() for row in rows]
+    assert len(names) == len(set(names)) >= 15 and names[0] == "default"
+    assert sum(name.startswith("language model") for name in names) == 3
+    assert all(len(re.findall(r"0\.\d{3}", row.split("|")[2])) == 4 for row in rows)  # a mean and three seeds
 
 
 def named(text: str) -> set[str]:
