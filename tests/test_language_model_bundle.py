@@ -173,8 +173,8 @@ def test_the_config_of_minilm_learns_from_the_bundled_measurements(
         f"model.sequence_model.path={json.dumps(str(MINILM))}",
         "model.sequence_model.train=head",  # the fastest
         "training.learning_rate=2e-3",
-        "training.epochs=4",
-        "training.stride=32",
+        "training.epochs=5",
+        "training.stride=8",
     ]
     train(ROOT / "configs" / "language_model.yaml", overrides=changes)
     report = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
