@@ -111,4 +111,6 @@ def places(asking: int, held: int, device: torch.device) -> tuple[Tensor, Tensor
 def for_each_query_head(keys: Tensor, values: Tensor, heads: int) -> tuple[Tensor, Tensor]:
     """Each head of keys and values once for every head of queries that shares it."""
     times = heads // keys.shape[1]
+    if times == 1:  # repeating once would copy
+        return keys, values
     return keys.repeat_interleave(times, dim=1), values.repeat_interleave(times, dim=1)
