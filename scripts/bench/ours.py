@@ -58,7 +58,7 @@ def scoring(request: dict[str, Any]) -> Task:
 def training(request: dict[str, Any]) -> Task:
     """One epoch, as `train` runs it."""
     model, given = classifier(request), segments(request["rows"], METRICS)
-    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     weights = torch.ones(CLASSES, device=DEVICE)
 
     def run() -> int:
@@ -104,7 +104,7 @@ def encoder_task(request: dict[str, Any]) -> Task:
     channels, labels = rows(request["rows"] + WINDOW - 1)
     windows = torch.from_numpy(channels).to(DEVICE).unfold(0, WINDOW, 1).transpose(1, 2)  # (N, L, M), a view
     targets = torch.from_numpy(labels[WINDOW - 1 :]).to(DEVICE)
-    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
 
     def score() -> int:
         model.eval()

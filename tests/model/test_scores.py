@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 from torch import Tensor
@@ -50,7 +52,7 @@ def test_positions_add_to_the_score_what_they_add_to_the_keys(kind: str, divisor
     rule = ScoreRule(kind, divisor)  # type: ignore[arg-type]
     queries, vectors = _vectors(2, heads, targets, 6), _vectors(length, 6, seed=2)
     keys = _vectors(2, heads // shared, targets + length - 1, 6, seed=1)
-    found = rule.at_places(queries, keys, vectors)
+    found = _at_places(rule, queries, keys, vectors)
     assert found.shape == (2, heads, targets, length)
     for t in range(targets):
         window = keys[:, :, t : t + length].repeat_interleave(shared, dim=1)
@@ -62,4 +64,11 @@ def test_positions_add_to_the_score_what_they_add_to_the_keys(kind: str, divisor
 def test_positions_reach_the_gradients_of_queries_keys_and_vectors() -> None:
     parts = [_vectors(1, 2, 3, 2), _vectors(1, 1, 5, 2, seed=1), _vectors(3, 2, seed=2)]
     rule = ScoreRule("distance", 1.5)
-    assert torch.autograd.gradcheck(rule.at_places, [part.requires_grad_() for part in parts])
+    assert torch.autograd.gradcheck(partial(_at_places, rule), [part.requires_grad_() for part in parts])
+
+
+def _at_places(rule: ScoreRule, queries: Tensor, keys: Tensor, vectors: Tensor) -> Tensor:
+    """What the position vectors of keys add to the scores. (B, H, T, L)"""
+    terms = rule.asking(queries) @ rule.of_places(vectors).T
+    more = rule.of_places_and_keys(keys, vectors, queries.shape[1])
+    return terms if more is None else terms + more

@@ -107,29 +107,31 @@ class Attention(nn.Module):
         else:
             queries = self.positions.asking(queries, torch.tensor([self.length - 1]), token=token)
             vectors = vectors[-length:]
-        terms = self._at_places(queries, keys, vectors, relative, length)
+        place_vectors, place_terms = self._at_places(keys, vectors, relative)
         found = sliding_lookup(
             self.score.asking(queries),
             self.score.held(keys),
             values,
-            terms,
             valid,
+            length=length,
+            place_vectors=place_vectors,
+            place_terms=place_terms,
             place_values=None if relative is None or relative.values is None else _by_place(relative.values),
             normalise=self.normalise,
         )  # (B, H, T, d)
         return self._joined(found)
 
     def _at_places(
-        self, queries: Tensor, keys: Tensor, vectors: Tensor | None, relative: Relative | None, length: int
-    ) -> Tensor:
-        """What the places of each window add to its scores. (B or 1, H or 1, T, L)"""
+        self, keys: Tensor, vectors: Tensor | None, relative: Relative | None
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """What the places of each window add to its keys, (L, e), and to its scores, (B or 1, H, T or 1, L)."""
         if vectors is not None:
-            return self.score.at_places(queries, keys, vectors)
+            return self.score.of_places(vectors), self.score.of_places_and_keys(keys, vectors, self.n_heads)
         if relative is not None and relative.bias is not None:
-            return _by_place(relative.bias.T).T[None, :, None].expand(-1, -1, queries.shape[2], -1)
+            return None, _by_place(relative.bias.T).T[None, :, None]
         if relative is not None and relative.keys is not None:
-            return self.score.asking(queries) @ _by_place(relative.keys).T
-        return queries.new_zeros(1, 1, queries.shape[2], length)
+            return _by_place(relative.keys), None
+        return None, None
 
     def of_windows(self, asking: Tensor, memory: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
         """The last rows of each window ask it: all of them, or the newest alone.

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from netanomaly.model.attention import Attention, KeyValueCache
 from netanomaly.model.choices import FeedForward, Memory
+from netanomaly.model.dropout import Dropout
 from netanomaly.model.feed_forward import FeedForwardLayer
 
 
@@ -33,7 +34,7 @@ class LookupBlock(nn.Module):
         self.attention = attention
         self.norm_found = None if feed_forward == "none" else nn.LayerNorm(width)
         self.feed_forward = None if feed_forward == "none" else FeedForwardLayer(feed_forward, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def newest(self, asking: Tensor, memory: Tensor, valid: Tensor, *, token: bool) -> Tensor:
         """The newest rows of all windows of a segment. (B, T, D), (B, T + L - 1, D), (B, T + L - 1) to (B, T, D)"""

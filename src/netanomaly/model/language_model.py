@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from netanomaly.model import choices
+from netanomaly.model.dropout import Dropout
 from netanomaly.model.language_families import FAMILIES, complete, family_of, quiet, transformers_config
 from netanomaly.model.read_out import ReadOut
 from netanomaly.model.sequence_model import SequenceModel
@@ -66,7 +67,7 @@ class LanguageModel(SequenceModel):
         self.align = nn.Linear(embedding, self.width)
         self.model = model
         self.read_out = ReadOut(read_out, self.width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._floats = FLOATS_PER_UNIT * config.num_hidden_layers * self.width  # per token
         self.train(self.training)
 

@@ -38,27 +38,34 @@ class ScoreRule:
         square = keys.square().sum(-1, keepdim=True)
         return torch.cat([keys, torch.ones_like(square), -square], dim=-1)
 
-    def at_places(self, queries: Tensor, keys: Tensor, vectors: Tensor) -> Tensor:
-        """What the position vectors of the keys add to the scores, for the query of every window.
+    def of_places(self, vectors: Tensor) -> Tensor:
+        """What `asking(queries)` is multiplied with for the position vectors of keys. (L, d) to (L, e)
 
-        Window t holds the keys t .. t + L - 1, and the key at place b stands for k_{t+b} + p_b:
+        Window t holds the keys t .. t + L - 1, and the key at place b stands for k_{t+b} + p_b, which adds to the score
 
             dot:       q . p_b / s
-            distance:  (2 q . p_b - |p_b|^2 - 2 k_{t+b} . p_b) / s
+            distance:  (2 q . p_b - |p_b|^2) / s, and what `of_places_and_keys` gives
+        """
+        if self.kind == "dot":
+            return vectors
+        square = vectors.square().sum(-1, keepdim=True)
+        return torch.cat([vectors, torch.zeros_like(square), -square], dim=-1)
+
+    def of_places_and_keys(self, keys: Tensor, vectors: Tensor, heads: int) -> Tensor | None:
+        """What keys and the vectors of their places add to the scores together: -2 k_{t+b} . p_b / s for `distance`.
 
         Args:
-            queries: one per window, (B, H, T, d)
             keys: without positions, (B, Hk, T + L - 1, d)
             vectors: p, (L, d)
+            heads: H, of queries
 
         Returns:
-            (B, H, T, L)
+            (B, H, T, L), or None for nothing.
         """
-        asked = queries @ vectors.T  # (B, H, T, L)
         if self.kind == "dot":
-            return asked / self.divisor
-        held = _of_windows(keys @ vectors.T).repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
-        return (2 * asked - vectors.square().sum(-1) - 2 * held) / self.divisor
+            return None
+        terms = -2 * _of_windows(keys @ vectors.T) / self.divisor
+        return terms.repeat_interleave(heads // keys.shape[1], dim=1)
 
 
 def _of_windows(terms: Tensor) -> Tensor:

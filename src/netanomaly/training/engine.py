@@ -15,7 +15,7 @@ from netanomaly.data.batches import IGNORED, Batch, ChannelSegment, batches, str
 from netanomaly.errors import TrainingError
 from netanomaly.training.losses import weighted_cross_entropy
 
-SCORING_STRETCH = 512
+SCORING_STRETCH = 4096
 """Rows per stretch when nothing is learned: long, so that less history is computed again."""
 SCORING_ROWS = 4096
 """Rows per batch when nothing is learned."""

@@ -111,7 +111,8 @@ class _Trainer:
     ) -> None:
         self.model, self.training, self.score = model, training, score
         self.history, self.recipe, self.seed, self.log_path = history, recipe, seed, log_path
-        self.optimizer = torch.optim.AdamW(_parameter_groups(model, recipe.weight_decay), lr=recipe.learning_rate)
+        groups = _parameter_groups(model, recipe.weight_decay)
+        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
         epochs = range(1, recipe.epochs + 1)
         self.total_steps = sum(-(-len(self.plan(epoch)) // recipe.batch_size) for epoch in epochs)
         self.warmup_steps = round(recipe.warmup * self.total_steps)
