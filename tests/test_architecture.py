@@ -24,6 +24,7 @@ PUBLIC = [
     "StreamingPredictor",
     "TrainingError",
     "evaluate",
+    "keep_freed_memory",
     "load",
     "load_config",
     "train",

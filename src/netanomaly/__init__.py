@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from netanomaly.allocator import keep_freed_memory
     from netanomaly.config import Config, load_config
     from netanomaly.errors import BundleError, ConfigError, DataError, NetanomalyError, TrainingError
     from netanomaly.predictor import Predictor, load
@@ -29,6 +30,7 @@ _HOMES = {
     "StreamingPredictor": "streaming",
     "TrainingError": "errors",
     "evaluate": "scoring",
+    "keep_freed_memory": "allocator",
     "load": "predictor",
     "load_config": "config",
     "train": "run",
@@ -44,6 +46,7 @@ __all__ = [
     "StreamingPredictor",
     "TrainingError",
     "evaluate",
+    "keep_freed_memory",
     "load",
     "load_config",
     "train",

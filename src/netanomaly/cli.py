@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from netanomaly import __version__
+from netanomaly.allocator import keep_freed_memory
 from netanomaly.errors import ConfigError, NetanomalyError
 
 INTERRUPTED = 130
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s", level=logging.WARNING if options.quiet else logging.INFO, force=True)
     command: Callable[[argparse.Namespace], None] = options.command
+    keep_freed_memory()
     try:
         command(options)
     except NetanomalyError as error:
