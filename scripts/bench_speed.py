@@ -40,17 +40,25 @@ OURS: Tasks = {
         {"rows": 10_000, "execution": "sdpa"},
     ),
     "transformer_encoder": ("encoder", {"rows": 16_000}, "encoder", {"rows": 2_000, "train": True}),
+    "transformer_encoder, no dropout": (
+        "encoder",
+        {"rows": 16_000, "dropout": 0.0},
+        "encoder",
+        {"rows": 2_000, "train": True, "dropout": 0.0},
+    ),
 }
 PEERS: Tasks = {
     "lightgbm": ("lightgbm", {"rows": 20_000}, "lightgbm", {"rows": 5_000, "train": True}),
     "minirocket": ("minirocket", {"rows": 2_000}, "minirocket", {"rows": 1_000, "train": True}),
     "tst": ("tst", {"rows": 8_000}, "tst", {"rows": 2_000, "train": True}),
 }
-GROWTH = [
-    *({"window": window} for window in (16, 64, 256)),
-    *({"width": width} for width in (32, 64, 128)),
-    *({"rows": rows} for rows in (20_000, 200_000)),
-    *({"series": series} for series in (1, 10, 100)),
+GROWTH: list[tuple[str, dict[str, Any]]] = [
+    *(("scoring", {"window": window}) for window in (16, 64, 256)),
+    *(("scoring", {"width": width}) for width in (32, 64, 128)),
+    *(("scoring", {"rows": rows}) for rows in (20_000, 200_000)),
+    *(("scoring", {"series": series}) for series in (1, 10, 100)),
+    *(("training", {"batch_size": stretches}) for stretches in (8, 32, 128)),
+    *(("training", {"dropout": dropout}) for dropout in (0.3, 0.0)),
 ]
 
 
@@ -138,15 +146,17 @@ def work() -> tuple[int, int]:
 
 
 def growth(worker: Worker, rounds: int) -> list[dict[str, Any]]:
-    """Scoring with other windows, widths, rows and series, the rest as it is."""
-    lines = []
-    for change in GROWTH:
-        details = {"rows": 50_000, **change}
-        answers = [worker.ask("scoring", **details) for _ in range(rounds)]
-        speed = statistics.median(answer["windows"] / answer["seconds"] for answer in answers)
-        lines.append({**change, "windows_per_s": speed})
+    """Ours with other windows, widths, rows, series, batches and dropout, the rest as it is; all take turns."""
+    found: list[list[float]] = [[] for _ in GROWTH]
+    for _ in range(rounds):
+        for speeds, (task, change) in zip(found, GROWTH, strict=True):
+            answer = worker.ask(task, **{"rows": 50_000, **change})
+            speeds.append(answer["windows"] / answer["seconds"])
     worker.end()
-    return lines
+    medians = map(statistics.median, found)
+    return [
+        {"task": task, **change, "windows_per_s": speed} for (task, change), speed in zip(GROWTH, medians, strict=True)
+    ]
 
 
 def as_table(report: dict[str, Any]) -> str:
@@ -167,8 +177,8 @@ def as_table(report: dict[str, Any]) -> str:
         f"scoring reaches {report['roofline_share']:.0%} of what they allow.",
     ]
     for line in report.get("growth", []):
-        change = ", ".join(f"{key} {value:,}" for key, value in line.items() if key != "windows_per_s")
-        lines.append(f"- {change}: {line['windows_per_s']:,.0f} windows/s")
+        change = ", ".join(f"{key} {value:,}" for key, value in line.items() if key not in ("task", "windows_per_s"))
+        lines.append(f"- {line['task']}, {change}: {line['windows_per_s']:,.0f} windows/s")
     return "\n".join(lines)
 
 

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 METRICS, CLASSES, WINDOW, WIDTH, HEADS = 8, 9, 64, 64, 4
+BATCH = 128
+"""Windows at a time for peers made of PyTorch; of 32 to 1,024, what PyTorch's encoder likes best on a CPU."""
 
 
 def rows(count: int, metrics: int = METRICS) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

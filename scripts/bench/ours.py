@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from scripts.bench.data import CLASSES, HEADS, METRICS, WIDTH, WINDOW, rows
+from scripts.bench.data import BATCH, CLASSES, HEADS, METRICS, WIDTH, WINDOW, rows
 from scripts.bench.worker import Task, serve
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -23,8 +23,6 @@ from netanomaly.model.positions import sinusoidal_table
 from netanomaly.training.engine import segment_logits, train_epoch
 
 DEVICE = torch.device("cpu")
-BATCH = 256
-"""Windows that the encoder gets at a time."""
 
 
 def segments(count: int, metrics: int, series: int = 1) -> list[ChannelSegment]:
@@ -39,7 +37,8 @@ def classifier(request: dict[str, Any]) -> NetworkAnomalyClassifier:
     torch.manual_seed(0)
     choice: dict[str, Any] = {"kind": "attention", "n_heads": HEADS, "execution": request.get("execution", "auto")}
     sizes = {"width": request.get("width", WIDTH), "window": request.get("window", WINDOW)}
-    config = ModelConfig.model_validate({**sizes, "sequence_model": choice})
+    dropout = {key: request[key] for key in ("dropout",) if key in request}
+    config = ModelConfig.model_validate({**sizes, **dropout, "sequence_model": choice})
     return build_classifier(config, sizes["window"], request.get("metrics", METRICS), CLASSES).to(DEVICE)
 
 
@@ -65,7 +64,7 @@ def training(request: dict[str, Any]) -> Task:
         pieces = stretches(given, 128, np.random.default_rng(0))
         train_epoch(
             model,
-            batches(given, pieces, 128, model.history_rows, 8),
+            batches(given, pieces, 128, model.history_rows, request.get("batch_size", 8)),
             optimizer,
             weights,
             stride=1,
@@ -83,10 +82,10 @@ def training(request: dict[str, Any]) -> Task:
 class Encoder(nn.Module):
     """PyTorch's encoder, one layer of our width and as many heads, its last row classified."""
 
-    def __init__(self) -> None:
+    def __init__(self, dropout: float) -> None:
         super().__init__()
         self.embed = nn.Linear(METRICS, WIDTH)
-        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True)
+        layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=dropout, batch_first=True)
         self.encoder = nn.TransformerEncoder(layer, 1)
         self.head = nn.Linear(WIDTH, CLASSES)
         self.register_buffer("positions", sinusoidal_table(WINDOW, WIDTH))
@@ -100,7 +99,7 @@ class Encoder(nn.Module):
 def encoder_task(request: dict[str, Any]) -> Task:
     """nn.TransformerEncoder on windows at every row."""
     torch.manual_seed(0)
-    model = Encoder().to(DEVICE)
+    model = Encoder(request.get("dropout", 0.1)).to(DEVICE)  # PyTorch's default
     channels, labels = rows(request["rows"] + WINDOW - 1)
     windows = torch.from_numpy(channels).to(DEVICE).unfold(0, WINDOW, 1).transpose(1, 2)  # (N, L, M), a view
     targets = torch.from_numpy(labels[WINDOW - 1 :]).to(DEVICE)

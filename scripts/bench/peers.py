@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import types
 import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scripts.bench.data import METRICS, WINDOW, rows
+from scripts.bench.data import BATCH, METRICS, WINDOW, rows
 from scripts.bench.worker import Task, serve
 
 warnings.filterwarnings("ignore")
@@ -60,6 +62,8 @@ def minirocket_task(request: dict[str, Any]) -> Task:
 
 def tst_task(request: dict[str, Any]) -> Task:
     """tsai's TST, one layer of our width and as many heads, on windows at every row."""
+    # tsai imports torchvision, whose operators PyPI builds for CUDA: it registers their shapes and fails without them
+    sys.modules["torchvision._meta_registrations"] = types.ModuleType("torchvision._meta_registrations")
     import torch
     from torch.nn.functional import cross_entropy
     from tsai.models.TST import TST
@@ -68,18 +72,18 @@ def tst_task(request: dict[str, Any]) -> Task:
     windows = torch.from_numpy(channels).unfold(0, WINDOW, 1)  # (N, M, L), a view
     targets = torch.from_numpy(labels[WINDOW - 1 :])
     model = TST(METRICS, 9, WINDOW, n_layers=1, d_model=64, n_heads=4, d_ff=256)
-    optimizer = torch.optim.AdamW(model.parameters())
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
 
     def score() -> int:
         model.eval()
         with torch.inference_mode():
-            for some in windows.split(256):
+            for some in windows.split(BATCH):
                 model(some.contiguous())
         return len(windows)
 
     def train() -> int:
         model.train()
-        for some, wanted in zip(windows.split(256), targets.split(256), strict=True):
+        for some, wanted in zip(windows.split(BATCH), targets.split(BATCH), strict=True):
             optimizer.zero_grad()
             cross_entropy(model(some.contiguous()), wanted).backward()
             optimizer.step()
