@@ -103,6 +103,7 @@ def _lookup_model(config: ModelConfig, choice: AttentionConfig, window: int) -> 
         read_out=config.read_out,
         memory=choice.memory,
         sliding=execution == "sliding",
+        projects_once=execution != "reference",
         share_weights=choice.share_weights,
         patch=choice.patch,
         on_input=on_input,

@@ -50,6 +50,28 @@ def _influence(model: LookupModel) -> Tensor:
     return torch.stack(moved, dim=1)
 
 
+@memories
+@pytest.mark.parametrize("read_out", ["last", "mean", "attention", "cls"])
+@pytest.mark.parametrize("depth, share_weights", [(1, False), (3, False), (3, True)])
+def test_rows_projected_once_are_rows_projected_in_every_window(
+    memory: str, read_out: str, depth: int, share_weights: bool
+) -> None:
+    if memory == "embeddings" and read_out in ("last", "cls"):
+        pytest.skip("one row asks: sliding")
+    choices = {"memory": memory, "read_out": read_out, "depth": depth, "share_weights": share_weights}
+    model = _model(execution="sdpa", **choices)
+    assert model.projects_once == (read_out != "cls")  # the token is a row of every table
+    rows, valid = _rows(count=WINDOW + 5)
+    found = model(rows, valid)
+    model.projects_once = False
+    expected = model(rows, valid)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    weights = list(model.parameters())
+    ours, theirs = (torch.autograd.grad(read.square().sum(), weights) for read in (found, expected))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
 @pytest.mark.parametrize("execution", ["reference", "tiled", "sdpa"])
 @memories
 @torch.no_grad()

@@ -145,15 +145,18 @@ class Attention(nn.Module):
         Returns:
             (N, Q, D)
         """
-        return self.recall(asking, self.remember(memory), valid, token=token)
+        return self.recall(self.query(asking), self.remember(memory), valid, token=token)
 
     def remember(self, memory: Tensor) -> Tensor:
         """Keys and values of rows, without positions: all that later look-ups need of them. (N, S, D) to (N, S, R)"""
         return torch.cat([self.key(memory), self.value(memory)], dim=-1)
 
-    def recall(self, asking: Tensor, remembered: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
-        """What `of_windows` gives, from what `remember` gave of the rows. (N, Q, D), (N, L, R), (N, L) to (N, Q, D)"""
-        queries = self._heads(self.query(asking), self.n_heads)
+    def recall(self, queries: Tensor, remembered: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
+        """What `of_windows` gives, from what asks projected by `query`, and what `remember` gave of the rows.
+
+        (N, Q, D), (N, L, R), (N, L) to (N, Q, D)
+        """
+        queries = self._heads(queries, self.n_heads)
         keys, values = (self._heads(part, self.n_kv_heads) for part in remembered.chunk(2, dim=-1))
         at, held = places(queries.shape[2], keys.shape[2], keys.device)
         return self._look_up(

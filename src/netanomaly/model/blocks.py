@@ -46,13 +46,25 @@ class LookupBlock(nn.Module):
         question, table = self._normed(asking, memory)
         return self._after(asking, self.attention.of_windows(question, table, valid, token=token))
 
-    def remember(self, memory: Tensor) -> Tensor:
-        """All that later look-ups need of rows, with the memory `embeddings`. (N, S, D) to (N, S, R)"""
-        return self.attention.remember(memory if self.norm_memory is None else self.norm_memory(memory))
+    def ask(self, rows: Tensor) -> Tensor:
+        """Rows as queries. (N, Q, D) to (N, Q, D)"""
+        queries: Tensor = self.attention.query(self.norm_asking(rows))
+        return queries
 
-    def recall(self, asking: Tensor, remembered: Tensor, valid: Tensor, *, token: bool) -> Tensor:
-        """What `of_windows` gives, from what `remember` gave. (N, Q, D), (N, L, R), (N, L) to (N, Q, D)"""
-        return self._after(asking, self.attention.recall(self.norm_asking(asking), remembered, valid, token=token))
+    def remember(self, memory: Tensor) -> Tensor:
+        """All that look-ups need of rows that are in the table. (N, S, D) to (N, S, R)"""
+        norm = self.norm_asking if self.norm_memory is None else self.norm_memory
+        return self.attention.remember(norm(memory))
+
+    def recall(
+        self, asking: Tensor, remembered: Tensor, valid: Tensor, *, queries: Tensor | None = None, token: bool = False
+    ) -> Tensor:
+        """What `of_windows` gives, from what `remember` and, if it was called before, `ask` gave.
+
+        (N, Q, D), (N, L, R), (N, L), (N, Q, D) to (N, Q, D)
+        """
+        queries = self.ask(asking) if queries is None else queries
+        return self._after(asking, self.attention.recall(queries, remembered, valid, token=token))
 
     def step(
         self, row: Tensor, embedding: Tensor, valid: Tensor, cache: KeyValueCache | None

@@ -30,6 +30,8 @@ class LookupModel(SequenceModel):
         read_out: its kind.
         memory: where keys and values of the blocks come from.
         sliding: compute all windows of a segment at once; needs one query per window, `patch` 1, no `on_input`.
+        projects_once: where every row of every window asks, queries, keys and values that belong to the row alone are
+            computed once for all windows that hold it.
         share_weights: the same block at every depth.
         patch: rows that are pooled into one token before the first block.
         on_input: positions that are added to the tokens, as in the Transformer.
@@ -45,6 +47,7 @@ class LookupModel(SequenceModel):
         read_out: choices.ReadOut = "last",
         memory: choices.Memory = "embeddings",
         sliding: bool = True,
+        projects_once: bool = True,
         share_weights: bool = False,
         patch: int = 1,
         on_input: NoPositions | None = None,
@@ -56,9 +59,14 @@ class LookupModel(SequenceModel):
         self.on_input = on_input or NoPositions()
         self.read_out = ReadOut(read_out, width)
         self.one_asks = memory == "embeddings" and read_out in ("last", "cls")
+        self.projects_once = (
+            projects_once and not self.one_asks and patch == 1 and on_input is None and read_out != "cls"
+        )
 
     def forward(self, memory: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
         """See `SequenceModel.forward`."""
+        if self.projects_once and not self.sliding:
+            return over_windows(self._read_projected, self._projected(memory), valid, self.window, stride)
         if not self.sliding:
             return over_windows(self.read, memory, valid, self.window, stride)
         asking, token = self._question(memory[:, self.window - 1 :])  # (B, T, D)
@@ -77,18 +85,41 @@ class LookupModel(SequenceModel):
         return self.read_out(self.encode(rows, valid), valid)
 
     def remember(self, rows: Tensor) -> Tensor:
-        """Keys and values of every block where they belong to the row alone; see `SequenceModel.remember`."""
-        return torch.cat([block.remember(rows) for block in self._own()], dim=-1) if self.sliding else rows
+        """Keys and values of every block, or more, where they belong to the row alone; see `SequenceModel.remember`."""
+        if self.sliding:
+            return torch.cat([block.remember(rows) for block in self._own()], dim=-1)
+        return self._projected(rows) if self.projects_once else rows
 
     def recall(self, newest: Tensor, remembered: Tensor, valid: Tensor) -> Tensor:
         """See `SequenceModel.recall`."""
         if not self.sliding:
-            return self.read(remembered, valid)
+            return (self._read_projected if self.projects_once else self.read)(remembered, valid)
         parts = remembered.chunk(len(self.blocks), dim=-1)
         asking, token = self._question(newest[:, None])  # (N, 1, D)
         for number, block in enumerate(self.each()):
             asking = block.recall(asking, parts[number % len(parts)], valid, token=token)
         return asking[:, 0]
+
+    def _projected(self, rows: Tensor) -> Tensor:
+        """Rows, their queries in the first block, and their keys and values in all blocks that look at the rows.
+
+        (B, S, D) to (B, S, 2 D + R ...)
+        """
+        looking = list(self._own())[: None if self.memory == "embeddings" else 1]
+        return torch.cat([rows, looking[0].ask(rows), *(block.remember(rows) for block in looking)], dim=-1)
+
+    def _read_projected(self, held: Tensor, valid: Tensor) -> Tensor:
+        """What `read` gives, from windows of `_projected` rows. (N, L, 2 D + R ...), (N, L) to (N, width)"""
+        rows, queries, remembered = held.split([self.width, self.width, held.shape[-1] - 2 * self.width], dim=-1)
+        looking = len(self.blocks) if self.memory == "embeddings" else 1
+        parts = remembered.chunk(looking, dim=-1)
+        for number, block in enumerate(self.each()):
+            if self.memory == "blocks" and number > 0:
+                rows = block.of_windows(rows, rows, valid)
+            else:
+                asking = queries if number == 0 else None
+                rows = block.recall(rows, parts[number % looking], valid, queries=asking)
+        return self.read_out(rows, valid)
 
     def encode(self, tokens: Tensor, valid: Tensor) -> Tensor:
         """Every token of a window asks, in every block. (N, S, D), (N, S) to (N, S, D)"""

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-ROWS_AT_ONCE = 16384
-"""Rows of windows that are computed at a time: 32 windows of 64 rows of each of 8 segments."""
+ROWS_AT_ONCE = 8192
+"""Rows of windows that are computed at a time: 16 windows of 64 rows of each of 8 segments."""
 
 
 def over_windows(
