@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from netanomaly.build import build_feed_rule, build_spans
@@ -153,13 +155,15 @@ class ChunkedPredictor:
 
     def _score(self, due: list[tuple[SeriesFeed, _Rows]]) -> None:
         """Label the rows and note the probabilities in their chunks."""
-        inputs: list[ChannelSegment] = []
-        asked: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # numbers, and steps in the input
+        pieces: list[Piece] = []
+        asked: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # numbers, and steps in the piece
         for feed, rows in due:
             for piece in feed.take(rows.times, rows.values) if len(rows) else ():
-                inputs.append(self._input(piece))
+                pieces.append(piece)
                 asked.append((rows.numbers[piece.rows], piece.steps))
                 self._longest = max(self._longest, feed.length)
+        with ThreadPoolExecutor(torch.get_num_threads()) as pool:  # numpy and bottleneck let each other run
+            inputs = list(pool.map(self._input, pieces))
         for (numbers, steps), probabilities in zip(asked, self._predictor.score(inputs), strict=True):
             for chunk in self._chunks:
                 inside = (numbers >= chunk.first) & (numbers < chunk.first + len(chunk.table))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO, cast
 
 import pandas as pd
 from tqdm import tqdm
@@ -62,9 +60,10 @@ def label_files(predictor: Predictor, files: Sequence[str], out: Path | None, ch
 def _writer(out: Path | None) -> Iterator[Write]:
     """What writes frames below each other."""
     if out is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8", newline="")  # the same bytes on every system
-        yield _csv_writer(sys.stdout)
+        sys.stdout.flush()
+        binary = getattr(sys.stdout, "buffer", None)  # the same bytes on every system; a notebook's has none
+        yield _csv_writer(binary.write if binary else lambda lines: sys.stdout.write(lines.decode()))
+        (binary or sys.stdout).flush()
         return
     with atomic(out) as temporary:
         if out.suffix == ".parquet":
@@ -72,19 +71,19 @@ def _writer(out: Path | None) -> Iterator[Write]:
                 yield write
             return
         opener = gzip.open if out.suffix == ".gz" else open
-        with opener(temporary, "wt", encoding="utf-8", newline="") as stream:
-            yield _csv_writer(cast(TextIO, stream))
+        with opener(temporary, "wb") as stream:
+            yield _csv_writer(stream.write)
 
 
-def _csv_writer(stream: TextIO) -> Write:
+def _csv_writer(put: Callable[[bytes], object]) -> Write:
     is_first = True
 
     def write(frame: pd.DataFrame) -> None:
         nonlocal is_first
         if is_first:
-            frame.iloc[:0].to_csv(stream, index=False, lineterminator="\n")
+            put(frame.iloc[:0].to_csv(index=False, lineterminator="\n").encode())
         is_first = False
-        stream.write(csv_lines(frame, texts=3))  # series, timestamp, label
+        put(csv_lines(frame, texts=3))  # series, timestamp, label
 
     return write
 

@@ -22,7 +22,7 @@ from test_reader import CELLS, COLUMNS, GOOD, HEAD, MALFORMED, ODD, ROWS, same
 
 from netanomaly.data.cells import CellFormat, Columns, Source
 from netanomaly.data.csv_pieces import CsvText, pieces
-from netanomaly.data.csv_reader import read_csv_text
+from netanomaly.data.csv_reader import _is_plain, read_csv_text
 from netanomaly.data.ingest import NO_PART, read_table, read_tables
 from netanomaly.data.reader import read_file, read_file_pieces
 from netanomaly.errors import DataError
@@ -273,3 +273,18 @@ def test_files_that_cannot_be_read_are_told_as_the_whole_is(tmp_path: Path, name
     found = error_of(read_file_pieces(path, COLUMNS, CELLS, 2))
     assert found == str(whole.value) or name == "junk.parquet"  # the words are pyarrow's
     assert found.startswith(str(path))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from('a1,;\n\r"'), max_size=20), st.integers(1, 4))
+def test_lines_that_look_whole_at_once_are_whole_one_by_one(text: str, columns: int) -> None:
+    if _is_plain(text, columns, ","):
+        lines = [line for line in text.replace("\r\n", "\n").split("\n") if line]
+        assert all(line.count(",") == columns - 1 and "\r" not in line for line in lines)
+
+
+def test_whole_lines_look_whole() -> None:
+    for text in ("a,b\n1,2\n", "a,b\n1,2", "a,b\r\n1,2\r\n"):
+        assert _is_plain(text, 2, ",")
+    for text in ("a,b\n1\n", "a,b\n1,2,3\n", "a,b\n1,2,3\n4\n", 'a,b\n"1",2\n', "a,b\r1,2\n"):
+        assert not _is_plain(text, 2, ",")

@@ -122,6 +122,33 @@ def test_every_nanosecond_survives(ns: int, offset: str) -> None:
 # Offsets and zones
 
 
+WRITTEN = [
+    "2026-11-29T16:59:51Z",
+    "2026-11-29T16:59:5xZ",
+    "2026-11-29 16:59:51Z",
+    "2026-11-29T16:59Z",
+    "2026-11-29",
+    "x",
+]
+
+
+@PROPERTY
+@given(
+    st.lists(st.sampled_from([*WRITTEN, "2026-11-29T16:59:52Z", "2027-01-01T00:00:00Z", "\u0662026-11-29T16:59:52Z"]))
+)
+def test_times_together_are_times_one_by_one(texts: list[str]) -> None:
+    try:
+        expected = [parse(text)[0] for text in texts]
+    except DataError:
+        assert refuse(texts)
+    else:
+        assert parse(texts) == expected
+
+
+def test_offsets_that_differ_in_a_digit_are_mixed() -> None:
+    assert "mixes" in refuse(["2026-11-29T16:59:51+01:00", "2026-11-29T16:59:51+02:00"])
+
+
 def test_mixed_offsets_are_an_error_that_quotes_both() -> None:
     message = refuse(["2026-11-29T16:59:51+01:00", "2026-11-29T16:59:52+02:00"])
     assert message.startswith("f.csv: line 3")

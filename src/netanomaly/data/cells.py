@@ -109,6 +109,8 @@ def missing_numbers(cells: CellFormat) -> list[float]:
 
 def as_text(cells: pd.Series) -> pd.Series:
     """Cells of any type as text without spaces around it, empty where there is none."""
+    if isinstance(cells.dtype, pd.StringDtype) and not cells.hasnans:
+        return cells.str.strip()
     return cells.astype(object).where(cells.notna(), "").astype(str).str.strip()
 
 

@@ -47,12 +47,13 @@ def pieces(path: Path, encoding: str, lines: int) -> Iterator[CsvText]:
     with open_text(path, encoding) as stream:
         header, shift = _header(stream), 0
         while taken := list(islice(stream, lines)):
-            quotes = sum(line.count('"') for line in taken)
+            text = "".join(taken)
+            quotes, rest = text.count('"'), []
             while quotes % 2 and (line := stream.readline()):  # a quote is open: its row goes on
-                taken.append(line)
+                rest.append(line)
                 quotes += line.count('"')
-            yield CsvText(path, encoding, header + "".join(taken), shift)
-            shift += len(taken)
+            yield CsvText(path, encoding, header + text + "".join(rest), shift)
+            shift += len(taken) + len(rest)
 
 
 def _header(stream: TextIO) -> str:

@@ -66,10 +66,11 @@ def is_rfc3339(text: str) -> bool:
 
 def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.int64]:
     """Distinct texts to nanoseconds; `place` names where a text first stands."""
+    seen = texts[:1] if _are_alike(texts) else texts  # one tells of all that are alike, when there are many
     if form.format == "rfc3339":
-        _check_rfc3339(texts, form, place)
+        _check_rfc3339(seen, form, place)
     pattern = "ISO8601" if form.format == "rfc3339" else form.format
-    has_offset = form.format == "rfc3339" and bool(texts.str.contains(_OFFSET + "$", regex=True).all())
+    has_offset = form.format == "rfc3339" and bool(seen.str.contains(_OFFSET + "$", regex=True).all())
     in_utc = has_offset or "%z" in form.format.lower()
     try:
         written = texts.str.upper() if form.format == "rfc3339" else texts  # RFC 3339 allows t and z
@@ -80,6 +81,17 @@ def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.
         index = int(np.flatnonzero(times.isna())[0])
         raise DataError(f"{place(index)}: found '{texts.iloc[index]}', not a time of the format {form.format}")
     return _nanoseconds(times if in_utc else _localize(times, form, place), place)
+
+
+def _are_alike(texts: pd.Series) -> bool:
+    """Whether all texts have a digit where the first has one, and the same character where it has another."""
+    if not len(texts) or re.search(r"[+-]\d\d:?\d\d$", texts.iloc[0][10:]):  # offsets may differ in their digits
+        return False
+    characters = np.array(texts.tolist()).view(np.uint32).reshape(len(texts), -1)
+    first = characters[0]
+    is_digit = (first >= ord("0")) & (first <= ord("9"))
+    digits = characters[:, is_digit] - np.uint32(ord("0"))  # what lies below wraps around
+    return bool((digits <= 9).all() and (characters[:, ~is_digit] == first[~is_digit]).all())
 
 
 def _check_rfc3339(texts: pd.Series, form: TimeFormat, place: Where) -> None:
