@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from netanomaly import load
+from netanomaly import keep_freed_memory, load
 from netanomaly.build import build_input_format, build_model
 from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.chunked import ChunkedPredictor
@@ -109,6 +109,7 @@ def child(command: list[str]) -> tuple[float, float]:
 
 def breakdown(directory: Path, rows: int) -> None:
     """Where the time goes, each step alone."""
+    keep_freed_memory()  # as the command does
     predictor = load(directory / "bundle")
     form = build_input_format(predictor.config.data).without_label()
     read, tables = timed(lambda: list(read_tables([directory / "rows.csv"], form, CHUNK)))

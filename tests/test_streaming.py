@@ -13,6 +13,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from netanomaly import Predictor, load, train
+from netanomaly.build import build_input_format
+from netanomaly.data.ingest import NO_PART, table_of_frames
 from netanomaly.errors import DataError
 from netanomaly.streaming import StreamingPredictor
 from networks import network, settings
@@ -223,3 +225,43 @@ def test_rows_go_back_in_time_no_further_than_equal_times(duplicates: str, frame
     stream.update(row)
     with pytest.raises(DataError, match="goes back in time"):
         stream.update(row.assign(timestamp="2026-03-01T00:00:00.000Z"))
+
+
+def test_arrays_have_the_answers_of_frames(plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame) -> None:
+    form = build_input_format(plain.config.data).without_label()
+    table = table_of_frames([(frame, NO_PART, "rows")], form)
+    stream = StreamingPredictor(plain)
+    found = np.concatenate(
+        [
+            stream.update_arrays(table.series[some].tolist(), table.times[some], table.values[some])
+            for some in np.array_split(np.arange(len(table)), 40)
+        ]
+    )
+    expected = whole[[f"p_{name}" for name in plain.classes]].to_numpy()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    assert plain.name(found).tolist() == whole["label"].tolist()
+
+
+def test_no_arrays_have_no_answers(plain: Predictor) -> None:
+    metrics = len(plain.config.data.metrics)
+    assert StreamingPredictor(plain).update_arrays([], np.empty(0, np.int64), np.empty((0, metrics))).shape == (
+        0,
+        len(plain.classes),
+    )
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "told"),
+    [
+        (np.zeros(2, np.int64), np.zeros((1, 3)), "times: got int64 of shape (2,)"),
+        (np.zeros(1), np.zeros((1, 3)), "times: got float64"),
+        (np.zeros(1, np.int64), np.zeros((1, 2)), "values: got float64 of shape (1, 2)"),
+        (np.zeros(1, np.int64), np.full((1, 3), "1"), "values: got <U1"),
+        (np.zeros(1, np.int64), np.array([[0, np.inf, 0]]), "row 0 of metric 'm1' is infinite"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(plain: Predictor, times: Any, values: Any, told: str) -> None:
+    stream = StreamingPredictor(plain)
+    with pytest.raises(DataError) as caught:
+        stream.update_arrays(["a"], times, values)
+    assert told in str(caught.value)

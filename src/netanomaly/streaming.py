@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from netanomaly.build import build_feed_rule, build_input_format, build_spans, threads
+from netanomaly.data.arrays import table_of_arrays
 from netanomaly.data.channels import channel_history
 from netanomaly.data.clock import rounded
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
@@ -85,8 +86,29 @@ class StreamingPredictor:
         """The same for rows that are read already."""
         return self.predictor.labelled(table, self._advance(table))
 
+    def update_arrays(self, series: Sequence[str], times: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """The same for rows that are arrays already: without a frame on either side, one row takes a fraction of it.
+
+        Args:
+            series: name of the series of each row. (n,)
+            times: nanoseconds since 1970 in UTC, whole numbers. (n,)
+            values: metrics in base units (a counter's running total), NaN where missing, in the order of
+                data.metrics. (n, M)
+
+        Returns:
+            Probability of each class of `Predictor.classes`, (n, K); zeros where nothing was measured. `Predictor.name`
+            makes labels of them.
+
+        Raises:
+            DataError: the arrays do not fit, or as for `update`. None is taken then.
+        """
+        return self._advance(table_of_arrays(series, np.asarray(times), np.asarray(values), self._form))
+
     def _advance(self, table: Table) -> NDArray[np.float64]:
         """Class probabilities of the next rows. (rows, K)"""
+        probabilities = np.zeros((len(table), len(self.predictor.classes)))
+        if not len(table):
+            return probabilities
         known, slots = len(self._slots), self._slots_of(table.series)
         order = np.lexsort((table.times, slots))  # series by series, each in order of time
         is_first = np.diff(slots[order], prepend=-1) != 0
@@ -96,7 +118,6 @@ class StreamingPredictor:
         except DataError:
             self._slots = dict(islice(self._slots.items(), known))
             raise
-        probabilities = np.zeros((len(table), len(self.predictor.classes)))
         with threads(self.predictor.config), torch.inference_mode():
             for number in range(int(turn.max()) + 1):
                 rows = order[turn == number]  # one of each series at most

@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+import pandas as pd
+
 from netanomaly.build import build_input_format
 from netanomaly.data.csv_pieces import CsvText
 from netanomaly.data.csv_reader import read_csv_text
 from netanomaly.data.ingest import table_of_source
 from netanomaly.data.text_files import codec
 from netanomaly.errors import DataError
+from netanomaly.interrupts import whole
 from netanomaly.streaming import StreamingPredictor
 
 log = logging.getLogger(__name__)
@@ -72,9 +75,9 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
         _refuse_bytes(text)
         source = read_csv_text(text, form.columns(), form.cells)
         if not source.frame.empty:
-            for answer in stream.update_table(table_of_source(source, form)).to_dict("records"):
-                print(json.dumps({key: _plain(value) for key, value in answer.items()}, ensure_ascii=False))
-            sys.stdout.flush()
+            table = table_of_source(source, form)
+            with whole():  # rows that are taken are answered, and what is saved is the state after them
+                _print(stream.update_table(table))
     except DataError as error:
         if lines == 0:
             raise
@@ -91,15 +94,31 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
     return source.skipped
 
 
+def _print(answers: pd.DataFrame) -> None:
+    """A JSON object per row."""
+    names = [json.dumps(str(name), ensure_ascii=False) for name in answers.columns]
+    columns = [_values(answers[name]) for name in answers.columns]
+    sys.stdout.write(
+        "".join(
+            "{" + ", ".join(f"{name}: {value}" for name, value in zip(names, row, strict=True)) + "}\n"
+            for row in zip(*columns, strict=True)
+        )
+    )
+    sys.stdout.flush()
+
+
+def _values(column: pd.Series) -> list[str]:
+    """As JSON writes them."""
+    if pd.api.types.is_float_dtype(column):
+        return [repr(value) for value in column.round(6).tolist()]
+    return [json.dumps(value, ensure_ascii=False) for value in column.tolist()]
+
+
 def _refuse_bytes(text: CsvText) -> None:
     """Raise a DataError at bytes that the encoding does not know; reading has made lone surrogates of them."""
     for number, line in enumerate(io.StringIO(text.text, "")):
         if not line.isascii() and any("\udc80" <= character <= "\udcff" for character in line):
             raise DataError(f"{text.path}: line {text.shift + number + 1}: not {text.encoding} text; set data.encoding")
-
-
-def _plain(value: object) -> object:
-    return round(value, 6) if isinstance(value, float) else value
 
 
 def _batches(source: TextIO, follow: bool) -> Iterator[list[str]]:

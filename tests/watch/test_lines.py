@@ -9,34 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from netanomaly import DataError, Predictor, load
-from netanomaly.bundle import save_bundle
+from netanomaly import DataError, Predictor
 from netanomaly.streaming import StreamingPredictor
 from netanomaly.watch import watch
-from streams import answers, bundle, hard_network, same_printed
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("watch") / "run"
-    save_bundle(directory, bundle())
-    return directory
-
-
-@pytest.fixture(scope="module")
-def plain(run: Path) -> Predictor:
-    return load(run)
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return hard_network(40)
-
-
-@pytest.fixture(scope="module")
-def lines(frame: pd.DataFrame) -> list[str]:
-    """The header and a line per row."""
-    return str(frame.to_csv(index=False, lineterminator="\n")).splitlines(keepends=True)
+from streams import answers, same_printed
 
 
 def watched(

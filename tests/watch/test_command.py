@@ -15,35 +15,11 @@ from typing import IO
 import pandas as pd
 import pytest
 
-from netanomaly import Predictor, load
-from netanomaly.bundle import save_bundle
+from netanomaly import Predictor
 from netanomaly.streaming import StreamingPredictor
-from streams import answers, bundle, hard_network, same_printed
+from streams import answers, same_printed
 
 NO_SIGNALS = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("watch") / "run"
-    save_bundle(directory, bundle())
-    return directory
-
-
-@pytest.fixture(scope="module")
-def plain(run: Path) -> Predictor:
-    return load(run)
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return hard_network(40)
-
-
-@pytest.fixture(scope="module")
-def lines(frame: pd.DataFrame) -> list[str]:
-    """The header and a line per row."""
-    return str(frame.to_csv(index=False, lineterminator="\n")).splitlines(keepends=True)
 
 
 @contextlib.contextmanager
