@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from netanomaly import Predictor, load, train
 from netanomaly.build import build_input_format
+from netanomaly.data.arrays import table_of_plain_rows
 from netanomaly.data.ingest import NO_PART, table_of_frames
 from netanomaly.errors import DataError
 from netanomaly.streaming import StreamingPredictor
-from networks import network, settings
+from networks import METRICS, network, settings
 from streams import (
     MAX_GAP,
     MODELS,
@@ -110,7 +111,7 @@ def test_an_earlier_row_of_a_step_is_answered_as_if_it_were_the_last(duplicates:
 
 
 def test_rows_within_an_update_may_come_in_any_order(
-    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = StreamingPredictor(plain)
     shuffled = [part.sample(frac=1, random_state=5) for part in parts(frame, range(0, len(frame), 50))]
@@ -242,6 +243,54 @@ def test_arrays_have_the_answers_of_frames(plain: Predictor, frame: pd.DataFrame
     assert plain.name(found).tolist() == whole["label"].tolist()
 
 
+def test_plain_rows_need_no_frame_and_have_its_answers(
+    plain: Predictor, frame: pd.DataFrame, whole: pd.DataFrame
+) -> None:
+    form = build_input_format(plain.config.data).without_label()
+    stream, quick = StreamingPredictor(plain), 0
+    answers = []
+    for row in frame.to_dict("records"):
+        table = table_of_plain_rows([row], form, "rows")
+        if table is not None:
+            expected = table_of_frames([(pd.DataFrame([row]), NO_PART, "rows")], form)
+            for name in ("series", "times", "time_texts", "values", "labels", "parts"):
+                np.testing.assert_array_equal(getattr(table, name), getattr(expected, name))
+            assert table.where(0) == expected.where(0)
+            quick += 1
+        answers.append(stream.update(row))
+    assert quick > len(frame) / 2
+    same_answers(pd.concat(answers), whole)
+
+
+PLAIN = {"timestamp": "2026-01-01T00:00:00Z", "link": "a", **dict.fromkeys(METRICS, 1.0)}
+METRIC = METRICS[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"timestamp": "2026-01-01T00:00:00+01:00"},
+        {"timestamp": pd.Timestamp("2026-01-01", tz="UTC")},
+        {"link": " a"},
+        {"link": ""},
+        {"link": 5},
+        {"link": "a\nb"},
+        {METRIC: "1.0"},
+        {METRIC: None},
+        {METRIC: True},
+        {METRIC: float("inf")},
+        {METRIC: 10**400},
+        {METRIC: np.float32(1)},
+    ],
+    ids=repr,
+)
+def test_rows_that_are_not_plain_go_the_long_way(plain: Predictor, change: dict[str, Any]) -> None:
+    form = build_input_format(plain.config.data).without_label()
+    assert table_of_plain_rows([PLAIN], form, "rows") is not None
+    assert table_of_plain_rows([{**PLAIN, **change}], form, "rows") is None
+    assert table_of_plain_rows([{key: PLAIN[key] for key in PLAIN if key not in change}], form, "rows") is None
+
+
 def test_no_arrays_have_no_answers(plain: Predictor) -> None:
     metrics = len(plain.config.data.metrics)
     assert StreamingPredictor(plain).update_arrays([], np.empty(0, np.int64), np.empty((0, metrics))).shape == (
@@ -257,7 +306,7 @@ def test_no_arrays_have_no_answers(plain: Predictor) -> None:
         (np.zeros(1), np.zeros((1, 3)), "times: got float64"),
         (np.zeros(1, np.int64), np.zeros((1, 2)), "values: got float64 of shape (1, 2)"),
         (np.zeros(1, np.int64), np.full((1, 3), "1"), "values: got <U1"),
-        (np.zeros(1, np.int64), np.array([[0, np.inf, 0]]), "row 0 of metric 'm1' is infinite"),
+        (np.zeros(1, np.int64), np.array([[0, np.inf, 0]]), "row 0 of metric 'throughput_bps' is infinite"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(plain: Predictor, times: Any, values: Any, told: str) -> None:

@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from netanomaly.build import build_feed_rule, build_input_format, build_spans, threads
-from netanomaly.data.arrays import table_of_arrays
+from netanomaly.data.arrays import table_of_arrays, table_of_plain_rows
 from netanomaly.data.channels import channel_history
 from netanomaly.data.clock import rounded
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
@@ -77,7 +77,10 @@ class StreamingPredictor:
             DataError: the rows break the format, go back in time, or share a step and must not. None is taken then.
         """
         if not isinstance(rows, pd.DataFrame):
-            rows = pd.DataFrame([rows] if isinstance(rows, Mapping) else list(rows))
+            listed = [rows] if isinstance(rows, Mapping) else list(rows)
+            if (table := table_of_plain_rows(listed, self._form, "rows")) is not None:
+                return self.update_table(table)
+            rows = pd.DataFrame(listed)
         answers = self.update_table(table_of_frames([(rows, NO_PART, "rows")], self._form))
         answers.index = rows.index
         return answers

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Where, as_text, to_numbers
+from netanomaly.data.utc_times import alike, utc_nanoseconds
 from netanomaly.durations import LONGEST
 from netanomaly.errors import ConfigError, DataError
 
@@ -49,6 +50,8 @@ def parse_times(texts: pd.Series, form: TimeFormat, column: str, where: Where, d
         return _from_datetimes(texts, form, column, where)
     if form.unit is not None:
         return _from_counts(texts, form, column, where, decimal)
+    if form.format == "rfc3339" and (quick := utc_nanoseconds(texts.tolist())) is not None:
+        return quick
     codes, unique = pd.factorize(as_text(texts))
     first_rows = np.full(len(unique), -1)
     first_rows[codes[::-1]] = np.arange(len(codes))[::-1]
@@ -84,14 +87,10 @@ def _from_texts(texts: pd.Series, form: TimeFormat, place: Where) -> NDArray[np.
 
 
 def _are_alike(texts: pd.Series) -> bool:
-    """Whether all texts have a digit where the first has one, and the same character where it has another."""
-    if not len(texts) or re.search(r"[+-]\d\d:?\d\d$", texts.iloc[0][10:]):  # offsets may differ in their digits
+    """Whether all texts are like the first, whose offset, if it has one, has no digits that might differ."""
+    if not len(texts) or re.search(r"[+-]\d\d:?\d\d$", texts.iloc[0][10:]):
         return False
-    characters = np.array(texts.tolist()).view(np.uint32).reshape(len(texts), -1)
-    first = characters[0]
-    is_digit = (first >= ord("0")) & (first <= ord("9"))
-    digits = characters[:, is_digit] - np.uint32(ord("0"))  # what lies below wraps around
-    return bool((digits <= 9).all() and (characters[:, ~is_digit] == first[~is_digit]).all())
+    return alike(texts.tolist(), texts.iloc[0])
 
 
 def _check_rfc3339(texts: pd.Series, form: TimeFormat, place: Where) -> None:
