@@ -51,22 +51,34 @@ def main() -> None:
         print("| rows | pandas.read_csv, s | netanomaly predict, s | times | s per million rows | peak MiB |")
         print("| --- | --- | --- | --- | --- | --- |")
         for rows in options.rows:
-            make_csv(directory / "rows.csv", rows)
-            code = f"import pandas; pandas.read_csv({str(directory / 'rows.csv')!r})"
-            plain = [sys.executable, "-c", code]
-            command = [sys.executable, "-m", "netanomaly", "predict", str(directory / "bundle"), "--quiet"]
-            command += [str(directory / "rows.csv"), "--out", str(directory / "labels.csv")]
-            turns = [(child(plain), child(command)) for _ in range(options.rounds)]
-            reading = statistics.median(first[0] for first, _ in turns)
-            labelling = statistics.median(second[0] for _, second in turns)
-            peak = max(second[1] for _, second in turns)
+            found = end_to_end(directory, rows, options.rounds)
             print(
-                f"| {rows:,} | {reading:.1f} | {labelling:.1f} | {labelling / reading:.1f} "
-                f"| {labelling / rows * 1e6:.1f} | {peak:,.0f} |",
+                f"| {rows:,} | {found['pandas_s']:.1f} | {found['predict_s']:.1f} | {found['times']:.1f} "
+                f"| {found['predict_s'] / rows * 1e6:.1f} | {found['peak_mib']:,.0f} |",
                 flush=True,
             )
         make_csv(directory / "rows.csv", options.rows[0])
         breakdown(directory, options.rows[0])
+
+
+def end_to_end(directory: Path, rows: int, rounds: int) -> dict[str, float]:
+    """Reading a CSV with pandas and labelling it, taking turns: seconds (medians), their ratio, peak MiB of labelling.
+
+    `directory` holds the bundle.
+    """
+    make_csv(directory / "rows.csv", rows)
+    plain = [sys.executable, "-c", f"import pandas; pandas.read_csv({str(directory / 'rows.csv')!r})"]
+    command = [sys.executable, "-m", "netanomaly", "predict", str(directory / "bundle"), "--quiet"]
+    command += [str(directory / "rows.csv"), "--out", str(directory / "labels.csv")]
+    turns = [(child(plain), child(command)) for _ in range(rounds)]
+    reading, labelling = (statistics.median(turn[which][0] for turn in turns) for which in (0, 1))
+    return {
+        "rows": rows,
+        "pandas_s": reading,
+        "predict_s": labelling,
+        "times": labelling / reading,
+        "peak_mib": max(second[1] for _, second in turns),
+    }
 
 
 def make_bundle(directory: Path) -> None:

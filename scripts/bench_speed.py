@@ -18,6 +18,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 from scripts.bench.data import CLASSES, HEADS, METRICS, WIDTH, WINDOW  # noqa: E402
 from scripts.bench.worker import Worker  # noqa: E402
+from scripts.bench_predict import end_to_end, make_bundle  # noqa: E402
 
 Tasks = dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]]
 """Of each contestant: task and details for scoring, task and details for training."""
@@ -81,6 +83,10 @@ def main() -> None:
     results = turns(tasks, workers, rounds)
     rates = turns({"machine": ("matmul", {}, "exp", {})}, {"machine": _ours(options.device)}, rounds)["machine"]
     report = as_report(results, rates)
+    if options.device == "cpu" and hasattr(os, "wait4"):
+        with tempfile.TemporaryDirectory() as name:
+            make_bundle(Path(name) / "bundle")
+            report["end_to_end"] = end_to_end(Path(name), 200_000 if options.quick else 1_000_000, 1)
     if not options.quick:
         report["growth"] = growth(_ours(options.device), rounds=3)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -176,6 +182,11 @@ def as_table(report: dict[str, Any]) -> str:
         f"Matrix products: {rates['matmul_gflops']:.0f} GFLOP/s; exponentials: {rates['exp_per_ns']:.2f} per ns;",
         f"scoring reaches {report['roofline_share']:.0%} of what they allow.",
     ]
+    if whole := report.get("end_to_end"):
+        lines.append(
+            f"CSV to CSV, {whole['rows']:,} rows: {whole['predict_s']:.1f} s, {whole['times']:.0f} times what pandas "
+            f"takes to read it; peak {whole['peak_mib']:,.0f} MiB."
+        )
     for line in report.get("growth", []):
         change = ", ".join(f"{key} {value:,}" for key, value in line.items() if key not in ("task", "windows_per_s"))
         lines.append(f"- {line['task']}, {change}: {line['windows_per_s']:,.0f} windows/s")

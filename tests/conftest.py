@@ -16,6 +16,9 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+# A shell starts background jobs with SIGINT ignored, and children inherit that: tests that send it would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data-root", type=Path, help="directory of the data sets that are not in the repository")

@@ -140,7 +140,7 @@ def test_blocks_get_their_choices() -> None:
         assert block.feed_forward is None
         assert (attention.n_heads, attention.n_kv_heads, attention.normalise) == (2, 1, "none")
         assert (attention.score.kind, attention.score.divisor) == ("distance", 3.0)
-        assert block.dropout.p == 0.2
+        assert block.dropout.share == pytest.approx(0.2, abs=1e-5)
     assert len({id(parameter) for parameter in model.blocks.parameters()}) == len(list(model.blocks.parameters()))
 
 

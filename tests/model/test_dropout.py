@@ -46,3 +46,8 @@ def test_nothing_happens_without_training_or_share() -> None:
     rows = torch.randn(5)
     assert Dropout(0.5).eval()(rows) is rows
     assert Dropout(0.0)(rows) is rows
+
+
+def test_a_share_next_to_one_stays_finite() -> None:
+    torch.manual_seed(0)
+    assert Dropout(0.9999999)(torch.ones(100)).isfinite().all()

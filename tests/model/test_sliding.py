@@ -133,7 +133,7 @@ def segments(draw: st.DrawFn) -> Segment:
 @given(segment=segments(), block=st.integers(1, 24), at_once=st.integers(1, 5))
 def test_values_and_gradients_are_those_window_by_window(segment: Segment, block: int, at_once: int) -> None:
     tolerance = TOLERANCE[segment.queries.dtype]
-    with mock.patch.object(band, "AT_ONCE", at_once):
+    with mock.patch.object(band, "CELLS", at_once * block * (block + segment.length - 1)):
         found = segment.found(block)
     expected = segment.one_by_one()
     _close(found, expected, tolerance)

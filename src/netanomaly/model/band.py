@@ -18,8 +18,10 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-AT_ONCE = 128
-"""Blocks at a time: more do not stay in the cache, fewer are more steps."""
+CELLS = 400_000
+"""Numbers in the matrices of the blocks taken at a time: more do not stay in the cache, fewer are more steps."""
+CELLS_ON_CUDA = 32 * CELLS
+"""There a step costs more than what leaves the cache."""
 At = tuple[int | slice, int | slice]
 """n blocks: some of one group, or one of some groups. In a view (G, N, ...) they make an (n, ...)."""
 
@@ -55,12 +57,12 @@ class Bands:
     def __init__(self, windows: Tensor, length: int, block: int, *, apart: bool) -> None:
         self.groups, self.blocks = windows.shape[0], windows.shape[1] // block
         self.length, self.block, self.span = length, block, block + length - 1
+        most = max(1, (CELLS_ON_CUDA if windows.is_cuda else CELLS) // (block * self.span))
         step = -(-self.span // block) if apart else 1
-        by_group: list[At] = [(g, at) for g in range(self.groups) for at in _cut(self.blocks, step)]
-        by_block: list[At] = [(at, n) for n in range(self.blocks) for at in _cut(self.groups)]
+        by_group: list[At] = [(g, at) for g in range(self.groups) for at in _cut(self.blocks, most, step)]
+        by_block: list[At] = [(at, n) for n in range(self.blocks) for at in _cut(self.groups, most)]
         self._parts = min(by_group, by_block, key=len)
-        most = min(AT_ONCE, max(self.groups, self.blocks))
-        self._empty = windows.new_zeros(most, block, self.span)
+        self._empty = windows.new_zeros(max(map(_count, self._parts), default=0), block, self.span)
         self._scratch = torch.empty_like(self._empty)
 
     def __iter__(self) -> Iterator[At]:
@@ -80,25 +82,25 @@ class Bands:
 
     def empty(self, at: At) -> Tensor:
         """A matrix for each of these blocks, zero outside the band. (n, block, span)"""
-        return self._empty[: self._count(at)]
+        return self._empty[: _count(at)]
 
     def scratch(self, at: At) -> Tensor:
         """A matrix for each of these blocks. (n, block, span)"""
-        return self._scratch[: self._count(at)]
-
-    def _count(self, at: At) -> int:
-        (some,) = (part for part in at if isinstance(part, slice))
-        return len(range(some.start, some.stop, some.step))
+        return self._scratch[: _count(at)]
 
 
-def _cut(count: int, step: int = 1) -> list[slice]:
-    """0 ... count - 1, every `step`-th together, at most `AT_ONCE`"""
-    most = AT_ONCE * step
+def _cut(count: int, most: int, step: int = 1) -> list[slice]:
+    """0 ... count - 1, at most so many together, every `step`-th"""
     return [
-        slice(first, min(start + most, count), step)
-        for start in range(0, count, most)
+        slice(first, min(start + most * step, count), step)
+        for start in range(0, count, most * step)
         for first in range(start, min(start + step, count))
     ]
+
+
+def _count(at: At) -> int:
+    (some,) = (part for part in at if isinstance(part, slice))
+    return len(range(some.start, some.stop, some.step))
 
 
 def _inside(band: Tensor) -> Tensor:

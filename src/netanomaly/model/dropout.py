@@ -18,12 +18,17 @@ class Dropout(nn.Module):
     Source: Srivastava et al., Dropout: A Simple Way to Prevent Neural Networks from Overfitting (2014).
 
     Args:
-        share: of the numbers that are zeroed, from 0 to less than 1; rounded to a multiple of 1 / 65,536.
+        share: of the numbers that are zeroed, from 0 to less than 1; becomes a multiple of 1 / 65,536.
     """
 
     def __init__(self, share: float) -> None:
         super().__init__()
-        self.dropped = round(share * OUTCOMES)  # of all outcomes
+        self.dropped = min(round(share * OUTCOMES), OUTCOMES - 1)  # of all outcomes
+
+    @property
+    def share(self) -> float:
+        """Of the numbers that are zeroed."""
+        return self.dropped / OUTCOMES
 
     def forward(self, rows: Tensor) -> Tensor:
         """Any shape."""
