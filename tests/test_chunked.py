@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -204,3 +206,24 @@ def test_probabilities_are_zero_where_nothing_was_measured(plain: Predictor, fra
     assert empty.sum() >= 4
     assert (found.loc[empty, "label"] == "no_data").all()
     assert np.abs(found.loc[empty, ["p_normal", "p_congestion", "p_packet_loss"]].to_numpy()).max() == 0
+
+
+def test_channels_are_computed_in_as_many_threads_as_the_config_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int | None] = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, workers: int | None = None) -> None:
+            used.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr("netanomaly.chunked.ThreadPoolExecutor", Pool)
+    one = predictor()
+    monkeypatch.setattr(one, "config", one.config.model_copy(update={"threads": 1}))
+    table = table_of_frames([(hard_network(), NO_PART, "rows")], form_of(one))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        list(ChunkedPredictor(one).label([table]))
+    finally:
+        torch.set_num_threads(before)
+    assert set(used) == {1}

@@ -8,47 +8,74 @@ from collections.abc import Iterator
 
 import pytest
 
-from netanomaly.interrupts import whole
+from netanomaly.interrupts import SIGNALS, whole
 
 
 @pytest.fixture(autouse=True)
-def same_handler_after() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGINT)
+def sigterm_raises_as_in_watch() -> Iterator[None]:
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    inside = {number: signal.getsignal(number) for number in SIGNALS}
     yield
-    assert signal.getsignal(signal.SIGINT) is before
+    assert {number: signal.getsignal(number) for number in SIGNALS} == inside
+    signal.signal(signal.SIGTERM, handlers[signal.SIGTERM])
 
 
-def test_the_block_ends_before_the_interrupt_is_heard() -> None:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_block_ends_before_the_signal_is_heard(number: signal.Signals) -> None:
     done = False
     with pytest.raises(KeyboardInterrupt), whole():
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         done = True
     assert done
 
 
-def test_a_second_interrupt_is_heard_at_once() -> None:
+@pytest.mark.parametrize("second", SIGNALS)
+def test_a_second_signal_is_heard_at_once(second: signal.Signals) -> None:
     done = False
     with pytest.raises(KeyboardInterrupt), whole():
         signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(second)
         done = True
     assert not done
 
 
-def test_an_interrupt_is_not_lost_with_an_error() -> None:
+def test_a_signal_is_not_lost_with_an_error() -> None:
     with pytest.raises(KeyboardInterrupt), whole():
         signal.raise_signal(signal.SIGINT)
         raise ValueError
 
 
-def test_without_an_interrupt_nothing_happens() -> None:
+def test_without_a_signal_nothing_happens() -> None:
     with whole():
         pass
     with pytest.raises(ValueError, match="x"), whole():
         raise ValueError("x")
 
 
-def test_where_interrupts_are_ignored_they_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_handler_hears_it_after_the_block() -> None:
+    heard: list[str] = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append("signal"))
+    try:
+        with whole():
+            signal.raise_signal(signal.SIGINT)
+            heard.append("block")
+        assert heard == ["block", "signal"]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_blocks_in_blocks_end_all() -> None:
+    done: list[int] = []
+    with pytest.raises(KeyboardInterrupt), whole():
+        with whole():
+            signal.raise_signal(signal.SIGINT)
+            done.append(1)
+        done.append(2)
+    assert done == [1, 2]
+
+
+def test_where_signals_are_ignored_they_stay_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with whole():

@@ -35,7 +35,13 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in filter(None, listed.split("\0")):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, directory / name)
-    (directory / ".venv").symlink_to(sys.prefix)
+    (directory / ".venv").mkdir()
+    for part in Path(sys.prefix).iterdir():
+        if not part.name.startswith("installed-"):
+            (directory / ".venv" / part.name).symlink_to(part)
+    # as if it was installed from here: installing would turn this environment to the copy, which goes away
+    command = "cat pyproject.toml constraints.txt | cksum > .venv/installed-dev"
+    subprocess.run(["sh", "-c", command], cwd=directory, check=True)
     return directory
 
 

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from netanomaly import Predictor, load, train
 from netanomaly.build import build_input_format
+from netanomaly.config import parse_config
 from netanomaly.data.arrays import table_of_plain_rows
 from netanomaly.data.ingest import NO_PART, table_of_frames
-from netanomaly.errors import DataError
+from netanomaly.errors import BundleError, DataError
 from netanomaly.streaming import StreamingPredictor
 from networks import METRICS, network, settings
 from streams import (
@@ -299,14 +301,19 @@ def test_no_arrays_have_no_answers(plain: Predictor) -> None:
     )
 
 
+NOW = np.array([pd.Timestamp("2026-01-01").as_unit("ns").value])
+
+
 @pytest.mark.parametrize(
     ("times", "values", "told"),
     [
         (np.zeros(2, np.int64), np.zeros((1, 3)), "times: got int64 of shape (2,)"),
         (np.zeros(1), np.zeros((1, 3)), "times: got float64"),
-        (np.zeros(1, np.int64), np.zeros((1, 2)), "values: got float64 of shape (1, 2)"),
-        (np.zeros(1, np.int64), np.full((1, 3), "1"), "values: got <U1"),
-        (np.zeros(1, np.int64), np.array([[0, np.inf, 0]]), "row 0 of metric 'throughput_bps' is infinite"),
+        (NOW // 10**9, np.zeros((1, 3)), "outside 1990 to 2100"),
+        (np.array([2**63 + 5], np.uint64), np.zeros((1, 3)), "outside 1990 to 2100"),
+        (NOW, np.zeros((1, 2)), "values: got float64 of shape (1, 2)"),
+        (NOW, np.full((1, 3), "1"), "values: got <U1"),
+        (NOW, np.array([[0, np.inf, 0]]), "row 0 of metric 'throughput_bps' is infinite"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(plain: Predictor, times: Any, values: Any, told: str) -> None:
@@ -314,3 +321,56 @@ def test_arrays_that_do_not_fit_are_refused(plain: Predictor, times: Any, values
     with pytest.raises(DataError) as caught:
         stream.update_arrays(["a"], times, values)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("series", [[None], [float("nan")], [("a", "b")], [1], [""], "a"], ids=repr)
+def test_names_that_are_none_are_refused(plain: Predictor, series: Any) -> None:
+    with pytest.raises(DataError, match="series: got"):
+        StreamingPredictor(plain).update_arrays(series, NOW, np.zeros((1, 3)))
+
+
+FORMS = [
+    {"metrics": [{"name": "m0", "unit": "ms"}], "series": "s", "missing": ["", "-1"]},
+    {"metrics": [{"name": "m0", "unit": "%"}], "series": "s"},
+    {"metrics": ["m0"], "series": ["s", "t"]},
+    {"metrics": ["m0"]},
+]
+
+
+@pytest.mark.parametrize("data", FORMS, ids=str)
+@pytest.mark.parametrize("value", [-1, -1.0, 5, 2.5, float("nan"), 10**30, np.float64(3)], ids=repr)
+def test_plain_rows_are_what_frames_make_of_them(data: dict[str, Any], value: Any) -> None:
+    form = build_input_format(parse_config({"data": data}).data).without_label()
+    rows = [
+        {"timestamp": f"2026-01-01T00:00:0{second}Z", "s": "a", "t": "b", "m0": cell}
+        for second, cell in enumerate([value, float("nan"), 7.0])
+    ]
+    table = table_of_plain_rows(rows, form, "rows")
+    if table is not None:
+        expected = table_of_frames([(pd.DataFrame(rows), NO_PART, "rows")], form)
+        for name in ("series", "times", "values"):
+            np.testing.assert_array_equal(getattr(table, name), getattr(expected, name))
+
+
+def test_an_update_that_was_cut_is_not_saved_and_not_continued(
+    plain: Predictor, frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = StreamingPredictor(plain)
+    stream.update(frame[:50])
+    with monkeypatch.context() as patch:
+        patch.setattr(stream, "_answers", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            stream.update(frame[50:60])
+    assert not stream.is_whole
+    for again in (lambda: stream.save(tmp_path / "state"), lambda: stream.update(frame[60:70])):
+        with pytest.raises(DataError, match="interrupted half-way"):
+            again()
+
+
+def test_answers_that_are_no_numbers_are_an_error(frame: pd.DataFrame) -> None:
+    trained = predictor()
+    with torch.no_grad():
+        trained.model.head.weight.fill_(float("nan"))
+    for answer in (lambda: trained.predict(frame), lambda: StreamingPredictor(trained).update(frame[:1])):
+        with pytest.raises(BundleError, match="no finite number"):
+            answer()

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build import build_feed_rule, build_spans
+from netanomaly.build import build_feed_rule, build_spans, threads
 from netanomaly.data.batches import IGNORED, ChannelSegment
 from netanomaly.data.feed import Piece, SeriesFeed
 from netanomaly.data.ingest import Table
@@ -162,7 +162,10 @@ class ChunkedPredictor:
                 pieces.append(piece)
                 asked.append((rows.numbers[piece.rows], piece.steps))
                 self._longest = max(self._longest, feed.length)
-        with ThreadPoolExecutor(torch.get_num_threads()) as pool:  # numpy and bottleneck let each other run
+        with (
+            threads(self._predictor.config),
+            ThreadPoolExecutor(torch.get_num_threads()) as pool,
+        ):  # numpy and bottleneck let each other run
             inputs = list(pool.map(self._input, pieces))
         for (numbers, steps), probabilities in zip(asked, self._predictor.score(inputs), strict=True):
             for chunk in self._chunks:

@@ -19,7 +19,8 @@ _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 def csv_lines(frame: pd.DataFrame, texts: int) -> bytes:
     """The rows of a frame as CSV: `texts` columns of text, then probabilities with seven digits after the point.
 
-    What `DataFrame.to_csv` writes in UTF-8 with `float_format="%.7f"`, but for ties in the last digit.
+    What `DataFrame.to_csv` writes in UTF-8 with `float_format="%.7f"`, but for ties in the last digit and quotes around
+    a carriage return. Probabilities are numbers from 0 to 1: nothing else has the room.
     """
     parts = [_cells(frame.iloc[:, column]) for column in range(texts)]
     numbers = _fixed(frame.iloc[:, texts:].to_numpy(dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Work that a Ctrl-C does not cut in two."""
+"""Work that a signal does not cut in two."""
 
 from __future__ import annotations
 
@@ -8,28 +8,38 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextmanager
 def whole() -> Iterator[None]:
-    """What the block does is done to its end; a Ctrl-C is heard after it, a second one at once.
+    """What the block does is done to its end; a Ctrl-C or SIGTERM is heard after it, a second one at once.
 
-    Where a Ctrl-C interrupts nothing, in another thread than the main one or with SIGINT ignored, it changes nothing.
+    Heard means: by whoever would have heard it without the block. In another thread than the main one, which signals do
+    not interrupt, and for signals that are ignored, nothing changes.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
     heard: list[int] = []
 
-    def hear(number: int, frame: FrameType | None) -> None:
-        if heard:
-            raise KeyboardInterrupt
-        heard.append(number)
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    signal.signal(signal.SIGINT, hear)
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.append(number)
+        if len(heard) > 1:
+            restore()
+            signal.raise_signal(number)
+
+    for number in before:
+        signal.signal(number, hear)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if heard:
-            raise KeyboardInterrupt
+        restore()
+        if len(heard) == 1:
+            signal.raise_signal(heard[0])

@@ -176,7 +176,16 @@ def _adapted(config: Config, overrides: Iterable[str]) -> Config:
 
 
 def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Probabilities of logits, (rows, K) to (rows, K)"""
+    """Probabilities of logits, (rows, K) to (rows, K).
+
+    Raises:
+        BundleError: a logit is no finite number.
+    """
     exact = logits.astype(np.float64)
+    if not np.isfinite(exact).all():
+        raise BundleError(
+            "the model's answer to a row is no finite number: its weights are damaged, or they weigh by a plain "
+            "exp(score) that has no bound (normalise: none)"
+        )
     powers = np.exp(exact - exact.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))

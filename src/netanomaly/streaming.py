@@ -51,6 +51,7 @@ class StreamingPredictor:
         self._form = build_input_format(predictor.config.data).without_label()
         self._may_share = predictor.config.data.duplicates != "error"
         self._slots: dict[str, int] = {}
+        self._cut = False  # an update was interrupted: some rows are taken, others are not
         spans, model = build_spans(predictor.config), predictor.model
         self._baseline = channel_history(predictor.config.channels.kinds, spans.baselines) + 1  # rows of metrics kept
         self._kernel, self._window = model.encoder.kernel, spans.window
@@ -110,6 +111,7 @@ class StreamingPredictor:
     def _advance(self, table: Table) -> NDArray[np.float64]:
         """Class probabilities of the next rows. (rows, K)"""
         probabilities = np.zeros((len(table), len(self.predictor.classes)))
+        self._refuse_cut()
         if not len(table):
             return probabilities
         known, slots = len(self._slots), self._slots_of(table.series)
@@ -121,15 +123,31 @@ class StreamingPredictor:
         except DataError:
             self._slots = dict(islice(self._slots.items(), known))
             raise
+        self._cut = True
         with threads(self.predictor.config), torch.inference_mode():
             for number in range(int(turn.max()) + 1):
                 rows = order[turn == number]  # one of each series at most
                 for some in np.split(rows, range(AT_ONCE, len(rows), AT_ONCE)):
                     probabilities[some] = self._take(slots[some], table.times[some], table.values[some])
+        self._cut = False
         return probabilities
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether every update has been finished; one that was interrupted half-way leaves a state of no use."""
+        return not self._cut
+
+    def _refuse_cut(self) -> None:
+        if self._cut:
+            raise DataError("an update was interrupted half-way: restore a saved state, or start with a new stream")
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Write what is kept of all series to a file, whole or not at all."""
+        """Write what is kept of all series to a file, whole or not at all.
+
+        Raises:
+            DataError: an update was interrupted half-way.
+        """
+        self._refuse_cut()
         about = {"format": STATE_FORMAT, "bundle": self._fingerprint(), "series": list(self._slots)}
         with atomic(Path(path)) as temporary:
             save_file(self._arrays(), temporary, {"about": json.dumps(about)})

@@ -64,8 +64,10 @@ def watch(stream: StreamingPredictor, path: Path | None, *, follow: bool = False
     finally:
         if left_out:
             log.warning("%d lines left out", left_out)
-        if state is not None:
+        if state is not None and stream.is_whole:
             stream.save(state)
+        elif state is not None:
+            log.warning("%s: not written, since an update was interrupted half-way", state)
 
 
 def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:

@@ -47,7 +47,9 @@ def test_they_are_the_moments_of_pandas(times: list[pd.Timestamp], digits: int, 
         ["1825-11-29T16:59:51Z"],
         ["2116-11-29T16:59:51Z"],
         ["2600-11-29T16:59:51Z"],
-        ["\u06622026-11-29T16:59:51Z"],
+        ["\u0662026-11-29T16:59:51Z"],
+        ["2026-11-29T16:59:51Z", "1825-11-29T16:59:51Z"],
+        ["2026-11-29T16:59:51Z", "2116-11-29T16:59:51Z"],
         ["2026-11-29T16:59:51.1234567890Z"],
         ["2026-11-29T16:59:51Z", None],
         ["2026-11-29T16:59:51Z", pd.Timestamp("2026-11-29", tz="UTC")],
@@ -58,7 +60,9 @@ def test_they_are_the_moments_of_pandas(times: list[pd.Timestamp], digits: int, 
     ],
     ids=repr,
 )
-def test_anything_else_is_left_to_others(texts: list[object]) -> None:
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_anything_else_is_left_to_others(texts: list[object], at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(utc_times, "_AT_ONCE", at_once)
     assert utc_nanoseconds(texts) is None
 
 

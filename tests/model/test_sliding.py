@@ -199,3 +199,32 @@ def test_gradcheck(normalise: Normalise, share: float) -> None:
         return replace(segment, **dict(zip(names, leaves, strict=True))).found(block=3)  # type: ignore[arg-type]
 
     assert torch.autograd.gradcheck(run, segment.leaves())
+
+
+@pytest.mark.parametrize("shape", [(1, 20), (3, 2), (8, 4), (1, 1), (2, 9)])
+@pytest.mark.parametrize("cells", [1, 2000, 10**6])
+def test_blocks_that_are_taken_together_share_no_row(
+    shape: tuple[int, int], cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(band, "CELLS", cells)
+    (groups, blocks), length, block = shape, 9, 4
+    numbers = torch.arange(groups * (blocks * block + length - 1)).view(groups, -1, 1)
+    bands = band.Bands(torch.empty(groups, blocks * block, 1), length, block, apart=True)
+    seen = torch.zeros(groups, blocks)
+    for at in bands:
+        taken = bands.spans(numbers)[at].flatten()
+        assert len(taken.unique()) == len(taken)
+        seen[at] += 1
+    assert (seen == 1).all()
+
+
+def test_one_block_at_a_time_where_no_more_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(band, "CELLS", 1)
+    segment = _segment(70, 9)
+    torch.testing.assert_close(segment.found(), segment.one_by_one(), rtol=0, atol=1e-12)
+
+
+def test_no_windows_have_no_answers() -> None:
+    keys, values = torch.randn(2, 1, 7, 4), torch.randn(2, 1, 7, 3)
+    valid = torch.ones(2, 7, dtype=torch.bool)
+    assert sliding_lookup(torch.randn(2, 2, 0, 4), keys, values, valid, length=8).shape == (2, 2, 0, 3)

@@ -118,3 +118,23 @@ def test_pooling_ignores_what_stands_in_rows_that_are_not_valid() -> None:
     rows, valid = _segment(6, share=0.5)
     spoilt = rows.masked_fill(~valid[..., None], float("nan"))
     assert torch.equal(pool(spoilt, valid, 3)[0], pool(rows, valid, 3)[0])
+
+
+def test_a_training_step_keeps_rows_not_their_windows() -> None:
+    weight = torch.randn(16, 16, requires_grad=True)
+
+    def kept(length: int) -> int:
+        """Bytes that the backward pass holds of 200 windows, each storage once."""
+        storages: dict[int, int] = {}
+
+        def note(kept: torch.Tensor) -> torch.Tensor:
+            storages[kept.untyped_storage().data_ptr()] = kept.untyped_storage().nbytes()
+            return kept
+
+        memory = torch.randn(1, 199 + length, 16, requires_grad=True)
+        valid = torch.ones(1, 199 + length, dtype=torch.bool)
+        with torch.autograd.graph.saved_tensors_hooks(note, lambda kept: kept):
+            over_windows(lambda rows, _: (rows @ weight).mean(1), memory, valid, length)
+        return sum(storages.values())
+
+    assert kept(128) < 3 * kept(8)

@@ -10,21 +10,28 @@ from numpy.typing import NDArray
 
 from netanomaly.data.cells import missing_numbers
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Origin, Table
+from netanomaly.data.timestamps import PLAUSIBLE
 from netanomaly.data.utc_times import utc_nanoseconds
+from netanomaly.durations import LONGEST
 from netanomaly.errors import DataError
 
 
-def table_of_arrays(
-    series: Sequence[str], times: NDArray[np.generic], values: NDArray[np.generic], form: InputFormat
-) -> Table:
+def table_of_arrays(series: Sequence[str], times: NDArray[Any], values: NDArray[Any], form: InputFormat) -> Table:
     """Rows that are arrays: names, (n,), whole nanoseconds since 1970, (n,), and metrics in base units, (n, M).
 
     Raises:
-        DataError: shapes or types differ from these, or a value is infinite.
+        DataError: shapes or types differ from these, a time lies outside 1990 to 2100 (it may be of another unit;
+            elapsed times start anywhere), or a value is infinite.
     """
     rows = len(series)
+    for row, name in enumerate(series):
+        if not isinstance(name, str) or not name or isinstance(series, str):
+            raise DataError(f"series: got {name!r} in row {row}, expected a list of names, one per row")
     if times.shape != (rows,) or times.dtype.kind not in "iu":
         raise DataError(f"times: got {times.dtype} of shape {times.shape}, expected whole nanoseconds ({rows},)")
+    plausible = PLAUSIBLE if form.times.format != "elapsed" else (-LONGEST, LONGEST)
+    for row in np.flatnonzero((times < plausible[0]) | (times > plausible[1]))[:1]:
+        raise DataError(f"times: got {times[row]} in row {row}, as nanoseconds since 1970 outside 1990 to 2100")
     if values.shape != (rows, len(form.metrics)) or values.dtype.kind not in "fiu":
         raise DataError(
             f"values: got {values.dtype} of shape {values.shape}, expected numbers ({rows}, {len(form.metrics)}), "
@@ -52,14 +59,9 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
     times = utc_nanoseconds(texts)
     if times is None or not all(_is_plain_name(part) for parts in names for part in parts):
         return None
-    if not all(
-        isinstance(cell, float | int) and cell is not True and cell is not False for row in cells for cell in row
-    ):
+    if not all(_is_plain_number(cell) for row in cells for cell in row):
         return None
-    try:
-        values = np.array(cells, dtype=np.float64)
-    except OverflowError:
-        return None
+    values = np.array(cells, dtype=np.float64)
     values[np.isin(values, marks)] = np.nan
     values = values * np.array([metric.factor for metric in form.metrics])
     if np.isinf(values).any():
@@ -69,6 +71,10 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
 
 def _is_plain_name(part: object) -> bool:
     return isinstance(part, str) and part != "" and part == part.strip() and part.isprintable()
+
+
+def _is_plain_number(cell: object) -> bool:
+    return isinstance(cell, float) or (type(cell) is int and abs(cell) < 2**63)
 
 
 def _table(

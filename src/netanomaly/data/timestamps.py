@@ -17,7 +17,8 @@ from netanomaly.errors import ConfigError, DataError
 _UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})"
 _RFC3339 = rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?{_OFFSET}?"
-_PLAUSIBLE = (pd.Timestamp("1990-01-01").value, pd.Timestamp("2100-01-01").value)
+PLAUSIBLE = (pd.Timestamp("1990-01-01").value, pd.Timestamp("2100-01-01").value)
+"""Nanoseconds between which a count since 1970 lies, or its unit is likely another."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where, 
         raise DataError(f"{where(int(row))}, column '{column}': found '{plain.iloc[row]}', more than 146 years")
     outside = np.flatnonzero(~(np.abs(approximate) < LONGEST))
     if form.format == "epoch" and not len(outside):
-        outside = np.flatnonzero((approximate < _PLAUSIBLE[0]) | (approximate > _PLAUSIBLE[1]))
+        outside = np.flatnonzero((approximate < PLAUSIBLE[0]) | (approximate > PLAUSIBLE[1]))
     for row in outside[:1]:
         raise DataError(
             f"{where(int(row))}, column '{column}': found '{plain.iloc[row]}', as an epoch in {form.unit} outside the "
@@ -177,6 +178,6 @@ def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where, 
 
 def _likely_unit(value: float) -> str:
     for unit, factor in _UNIT_NS.items():
-        if _PLAUSIBLE[0] <= value * factor <= _PLAUSIBLE[1]:
+        if PLAUSIBLE[0] <= value * factor <= PLAUSIBLE[1]:
             return f"set data.timestamp.unit: {unit} ({pd.Timestamp(round(value * factor)):%Y-%m-%d})"
     return "if it counts from another start set data.timestamp.format: elapsed"

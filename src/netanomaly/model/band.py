@@ -80,6 +80,19 @@ class Bands:
         """What each window holds at each place. (G, S) to (G, N, block, L), a view"""
         return rows.unfold(1, self.length, 1).unflatten(1, (-1, self.block))
 
+    def terms(self, terms: Tensor) -> Tensor:
+        """(G, T, L), or (G, 1, L) where all windows have the same, to (G, N, block or 1, L), a view"""
+        same = terms.shape[1] == 1
+        return terms[:, None].expand(-1, self.blocks, -1, -1) if same else self.windows(terms)
+
+    def add_terms(self, to: Tensor, part: Tensor, at: At) -> None:
+        """Add what belongs to some blocks, (n, block, L), to what `terms` shows of."""
+        if to.shape[1] > 1:
+            self.windows(to)[at].add_(part)
+        else:
+            group, summed = at[0], part.sum(1)  # (n, L)
+            to[group, 0] += summed if isinstance(group, slice) else summed.sum(0)
+
     def empty(self, at: At) -> Tensor:
         """A matrix for each of these blocks, zero outside the band. (n, block, span)"""
         return self._empty[: _count(at)]

@@ -36,15 +36,24 @@ def over_windows(
     Returns:
         (B, ceil(T / stride), D)
     """
-    windows = memory.unfold(1, length, stride).transpose(2, 3)  # (B, T', L, D), a view
-    held = valid.unfold(1, length, stride)  # (B, T', L), a view
+    count = (memory.shape[1] - length) // stride + 1
     at_once = max(1, ROWS_AT_ONCE // (length * len(memory)))
-    compute = partial(checkpoint, read, use_reentrant=False) if recompute else read
-    parts = [
-        compute(some.flatten(0, 1), mask.flatten(0, 1)).unflatten(0, some.shape[:2])
-        for some, mask in zip(windows.split(at_once, 1), held.split(at_once, 1), strict=True)
-    ]
+    compute = partial(checkpoint, _of_rows, use_reentrant=False) if recompute else _of_rows
+    parts = []
+    for first in range(0, count, at_once):
+        rows = slice(first * stride, (min(first + at_once, count) - 1) * stride + length)
+        parts.append(compute(read, memory[:, rows], valid[:, rows], length, stride))
     return torch.cat(parts, dim=1)
+
+
+def _of_rows(
+    read: Callable[[Tensor, Tensor], Tensor], memory: Tensor, valid: Tensor, length: int, stride: int
+) -> Tensor:
+    """`read` of all windows of these rows: of the rows, not of their windows, a view is what a backward pass keeps."""
+    windows = memory.unfold(1, length, stride).transpose(2, 3)  # (B, n, L, D), a view
+    held = valid.unfold(1, length, stride)  # (B, n, L), a view
+    found: Tensor = read(windows.flatten(0, 1), held.flatten(0, 1)).unflatten(0, windows.shape[:2])
+    return found
 
 
 def pool(rows: Tensor, valid: Tensor, patch: int) -> tuple[Tensor, Tensor]:
