@@ -1,7 +1,7 @@
 """Rows as they come: the time of one row, rows per second of many series, and whether `watch` keeps up on one core.
 
     python scripts/bench_stream.py
-    python scripts/bench_stream.py --series 5000 --seconds 120
+    python scripts/bench_stream.py --series 5000 --seconds 120      # of `watch`; the rest takes three minutes
 
 The bundle has fresh default weights and 8 metrics. `watch` is a process of its own, pinned to one core where the
 system can; its lines come evenly spread, one per series and second, and the latency of a line runs from the moment it
@@ -114,7 +114,10 @@ def watched(bundle: Path, series: int, seconds: int) -> None:
 
     def read(answers: int) -> None:
         for _ in range(answers):
-            answer = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+            line = process.stdout.readline()  # type: ignore[union-attr]
+            if not line:  # it has ended
+                return
+            answer = json.loads(line)
             latencies.append(time.perf_counter() - sent.pop((answer["series"], answer["timestamp"])))
 
     rows = np.random.default_rng(0).lognormal(0, 1, (series, METRICS)).round(4)
@@ -124,6 +127,8 @@ def watched(bundle: Path, series: int, seconds: int) -> None:
     reader.start()
     _send(process, sent, texts, 0, pace=False)  # the first rows come with imports and new series
     while sent:
+        if process.poll() is not None:
+            raise RuntimeError(f"watch has ended with {process.returncode}")
         time.sleep(0.01)
     latencies.clear()
     started = time.perf_counter()

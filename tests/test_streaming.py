@@ -180,8 +180,6 @@ def _bad(frame: pd.DataFrame, what: str) -> Any:
         rows.iloc[-1, rows.columns.get_loc("timestamp")] = "yesterday"
     elif what == "a column is missing":
         rows = rows.drop(columns="link")
-    elif what == "no rows":
-        return []
     elif what == "a mapping without a column":
         return {"link": "w", "rtt_ms": 1.0}
     return rows
@@ -194,7 +192,6 @@ REFUSED = {
     "no number": r"rows: row 109, column 'rtt_ms': found 'fast'",
     "no time": r"rows: row 109, column 'timestamp': found 'yesterday'",
     "a column is missing": r"rows: no column 'link'",
-    "no rows": r"rows: no column 'timestamp'",
     "a mapping without a column": r"rows: no column 'timestamp'",
 }
 
@@ -234,13 +231,20 @@ def test_arrays_have_the_answers_of_frames(plain: Predictor, frame: pd.DataFrame
     form = build_input_format(plain.config.data).without_label()
     table = table_of_frames([(frame, NO_PART, "rows")], form)
     stream = StreamingPredictor(plain)
+    factors = np.array([metric.factor for metric in form.metrics])
     found = np.concatenate(
         [
-            stream.update_arrays(table.series[some].tolist(), table.times[some], table.values[some])
+            stream.update_arrays(table.series[some].tolist(), table.times[some], table.values[some] / factors)
             for some in np.array_split(np.arange(len(table)), 40)
         ]
     )
     expected = whole[[f"p_{name}" for name in plain.classes]].to_numpy()
+    given = StreamingPredictor(plain).update_arrays(
+        frame["link"].tolist(),
+        pd.to_datetime(frame["timestamp"], format="ISO8601", utc=True).dt.tz_localize(None).to_numpy(),
+        frame[list(METRICS)].to_numpy(dtype=float),
+    )
+    np.testing.assert_allclose(given, expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
     assert plain.name(found).tolist() == whole["label"].tolist()
 
@@ -374,3 +378,23 @@ def test_answers_that_are_no_numbers_are_an_error(frame: pd.DataFrame) -> None:
     for answer in (lambda: trained.predict(frame), lambda: StreamingPredictor(trained).update(frame[:1])):
         with pytest.raises(BundleError, match="no finite number"):
             answer()
+
+
+@pytest.mark.parametrize(
+    "rows", [[], pd.DataFrame(), pd.DataFrame(columns=["timestamp"])], ids=["list", "frame", "columns"]
+)
+def test_no_rows_have_no_answers(plain: Predictor, frame: pd.DataFrame, rows: Any) -> None:
+    stream = StreamingPredictor(plain)
+    found = stream.update(rows)
+    assert len(found) == 0
+    assert list(found.columns) == list(stream.update(frame[:1]).columns)
+
+
+def test_a_row_of_a_frame_is_a_row(plain: Predictor, frame: pd.DataFrame) -> None:
+    same_answers(StreamingPredictor(plain).update(frame.iloc[0]), StreamingPredictor(plain).update(frame[:1]))
+
+
+@pytest.mark.parametrize("rows", [None, 5, "ab", ["a"], [None], [[1]]], ids=repr)
+def test_what_is_no_row_is_refused(plain: Predictor, rows: Any) -> None:
+    with pytest.raises(DataError, match="expected a data frame, a mapping or a list of mappings"):
+        StreamingPredictor(plain).update(rows)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scripts.bench.data import BATCH, METRICS, WINDOW, rows
-from scripts.bench.worker import Task, serve
+from scripts.bench.worker import THREADS, Task, serve
 
 warnings.filterwarnings("ignore")
 
@@ -26,7 +26,7 @@ def lightgbm_task(request: dict[str, Any]) -> Task:
         parts = [rolling.mean(), rolling.std(), rolling.min(), rolling.max(), pd.DataFrame(channels)]
         return np.concatenate([part.to_numpy()[WINDOW - 1 :] for part in parts], axis=1)
 
-    model = LGBMClassifier(n_estimators=100, n_jobs=2, verbose=-1)
+    model = LGBMClassifier(n_estimators=100, n_jobs=THREADS, verbose=-1)
     model.fit(features()[:5000], labels[WINDOW - 1 :][:5000])
 
     def score() -> int:
@@ -34,7 +34,7 @@ def lightgbm_task(request: dict[str, Any]) -> Task:
         return int(request["rows"])
 
     def train() -> int:
-        LGBMClassifier(n_estimators=100, n_jobs=2, verbose=-1).fit(features(), labels[WINDOW - 1 :])
+        LGBMClassifier(n_estimators=100, n_jobs=THREADS, verbose=-1).fit(features(), labels[WINDOW - 1 :])
         return int(request["rows"])
 
     return train if request.get("train") else score
@@ -47,14 +47,14 @@ def minirocket_task(request: dict[str, Any]) -> Task:
     channels, labels = rows(request["rows"] + WINDOW - 1)
     windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(channels, WINDOW, axis=0))  # (N, M, L)
     targets = labels[WINDOW - 1 :]
-    model = MiniRocketClassifier(random_state=0, n_jobs=2).fit(windows[:500], targets[:500])
+    model = MiniRocketClassifier(random_state=0, n_jobs=THREADS).fit(windows[:500], targets[:500])
 
     def score() -> int:
         model.predict(windows)
         return len(windows)
 
     def train() -> int:
-        MiniRocketClassifier(random_state=0, n_jobs=2).fit(windows, targets)
+        MiniRocketClassifier(random_state=0, n_jobs=THREADS).fit(windows, targets)
         return len(windows)
 
     return train if request.get("train") else score

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ Task = Callable[[], int]
 """Does some work once; returns how many windows that were."""
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 * 2**20), "MALLOC_TRIM_THRESHOLD_": str(512 * 2**20)}
 """What `netanomaly.keep_freed_memory` does, for ours and for peers alike."""
+THREADS = os.cpu_count() or 1
+"""Of every contestant."""
 LEAST_SECONDS = 1.0
 """How long a measurement takes at least: a process that has just been woken is slower."""
 
@@ -38,19 +42,25 @@ def serve(tasks: Mapping[str, Callable[[dict[str, Any]], Task]]) -> None:
 
 
 def peak_mib() -> float:
-    """The most memory this process has had, in MiB."""
-    import resource
-
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # macOS counts bytes, Linux KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    """The most memory this process has had, in MiB; NaN where the system does not say."""
+    status = Path("/proc/self/status")
+    if status.exists():  # what getrusage says on Linux begins with the parent's
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="ascii"))
+        return int(found[1]) / 2**10 if found else math.nan
+    try:
+        import resource
+    except ImportError:  # Windows
+        return math.nan
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
 
 
 class Worker:
     """The other end: a process with `serve` in it."""
 
     def __init__(self, command: Sequence[str], directory: Path) -> None:
+        environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(THREADS)}
         self._process = subprocess.Popen(  # noqa: S603
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=directory, env=os.environ | ALLOCATOR
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=directory, env=environment
         )
 
     def ask(self, task: str, **details: object) -> dict[str, float]:
@@ -58,9 +68,12 @@ class Worker:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise RuntimeError("a worker without pipes")
-        stdin.write(json.dumps({"task": task, **details}) + "\n")
-        stdin.flush()
-        line = stdout.readline()
+        try:
+            stdin.write(json.dumps({"task": task, **details}) + "\n")
+            stdin.flush()
+            line = stdout.readline()
+        except BrokenPipeError:
+            line = ""
         if not line:
             raise RuntimeError(f"the worker for {task} has died with {self._process.wait()}")
         answer: dict[str, float] = json.loads(line)

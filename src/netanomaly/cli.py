@@ -106,7 +106,8 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         default=200_000,
         metavar="N",
-        help="rows in memory at a time (default %(default)s); files are then in order of time, or N holds them; 0: all",
+        help="rows in memory at a time (default %(default)s): from file to file and chunk to chunk each series goes "
+        "on in time; 0: all",
     )
     predict.set_defaults(command=_predict)
 
@@ -114,7 +115,9 @@ def _parser() -> argparse.ArgumentParser:
         "watch", allow_abbrev=False, parents=[common], help="label CSV lines as they come, one JSON line each"
     )
     watch.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
-    watch.add_argument("file", nargs="?", type=Path, help="CSV with a header; default: standard input")
+    watch.add_argument(
+        "file", nargs="?", type=Path, help="CSV with a header, before any options; default: standard input"
+    )
     watch.add_argument("--follow", action="store_true", help="wait for lines that are added to the file")
     watch.add_argument("--state", type=Path, metavar="FILE", help="go on from it if it is there; written at the end")
     watch.set_defaults(command=_watch)

@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from netanomaly.build import build_feed_rule, build_input_format, build_spans, threads
-from netanomaly.data.arrays import table_of_arrays, table_of_plain_rows
+from netanomaly.data.arrays import no_rows, table_of_arrays, table_of_plain_rows
 from netanomaly.data.channels import channel_history
 from netanomaly.data.clock import rounded
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
@@ -64,12 +64,12 @@ class StreamingPredictor:
         self._valid = np.empty((0, self._kept), dtype=np.bool_)
         self._memory = torch.empty(0, self._window, remembered, device=predictor.device)
 
-    def update(self, rows: pd.DataFrame | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    def update(self, rows: pd.DataFrame | pd.Series | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """Label the next rows.
 
         Args:
-            rows: of any number of series, none older than those of its series before: a frame, or one or several rows
-                as mappings from column to value.
+            rows: of any number of series, in any order, none older than what its series had before: a frame, or one
+                or several rows as mappings from column to value.
 
         Returns:
             As of `Predictor.predict`: one row per row, in the same order.
@@ -78,16 +78,20 @@ class StreamingPredictor:
             DataError: the rows break the format, go back in time, or share a step and must not. None is taken then.
         """
         if not isinstance(rows, pd.DataFrame):
-            listed = [rows] if isinstance(rows, Mapping) else list(rows)
+            listed = _mappings(rows)
             if (table := table_of_plain_rows(listed, self._form, "rows")) is not None:
                 return self.update_table(table)
             rows = pd.DataFrame(listed)
+        if rows.empty:
+            return self.update_table(no_rows(self._form))
         answers = self.update_table(table_of_frames([(rows, NO_PART, "rows")], self._form))
         answers.index = rows.index
         return answers
 
-    def update_table(self, table: Table) -> pd.DataFrame:
-        """The same for rows that are read already."""
+    def update_table(self, table: Table, *, in_order: bool = False) -> pd.DataFrame:
+        """The same for rows that are read already; `in_order`: a row after a later one of its series is refused."""
+        if in_order:
+            self._refuse_disorder(table)
         return self.predictor.labelled(table, self._advance(table))
 
     def update_arrays(self, series: Sequence[str], times: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
@@ -95,9 +99,8 @@ class StreamingPredictor:
 
         Args:
             series: name of the series of each row. (n,)
-            times: nanoseconds since 1970 in UTC, whole numbers. (n,)
-            values: metrics in base units (a counter's running total), NaN where missing, in the order of
-                data.metrics. (n, M)
+            times: datetime64 or whole nanoseconds since 1970, UTC. (n,)
+            values: metrics in the order and units of data.metrics, counters as totals, NaN where missing. (n, M)
 
         Returns:
             Probability of each class of `Predictor.classes`, (n, K); zeros where nothing was measured. `Predictor.name`
@@ -215,10 +218,7 @@ class StreamingPredictor:
         """Raise a DataError before anything is taken."""
         times = table.times[order]
         for row in order[is_first][self._grid.goes_back(slots[order[is_first]], times[is_first])][:1]:
-            raise DataError(
-                f"{table.where(int(row))}: series '{table.series[row]}' goes back in time: {table.time_texts[row]} is "
-                "before the row that came last"
-            )
+            raise _goes_back(table, int(row))
         if self._may_share:
             return
         apart = rounded(np.diff(times, prepend=times[0]), self._grid.rule.interval_ns)
@@ -228,6 +228,11 @@ class StreamingPredictor:
                 f"{table.where(int(row))}: {table.time_texts[row]} is within one interval of the row before it of "
                 f"series '{table.series[row]}'; leave one out, or train with data.duplicates: last or mean"
             )
+
+    def _refuse_disorder(self, table: Table) -> None:
+        for rows in table.series_rows.values():
+            for place in np.flatnonzero(np.diff(table.times[rows]) < 0)[:1]:
+                raise _goes_back(table, int(rows[place + 1]))
 
     def _slots_of(self, series: NDArray[np.object_]) -> NDArray[np.int64]:
         """The slot of each row's series; new ones get one, and room."""
@@ -261,6 +266,23 @@ class StreamingPredictor:
         for name, weight in sorted(self.predictor.model.state_dict().items()):
             digest.update(name.encode() + weight.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
+
+
+def _mappings(rows: object) -> list[Mapping[str, Any]]:
+    """One or several rows as a list of mappings."""
+    if isinstance(rows, pd.Series):
+        rows = rows.to_dict()
+    listed = [rows] if isinstance(rows, Mapping) else rows
+    if not isinstance(listed, Sequence) or not all(isinstance(row, Mapping) for row in listed):
+        raise DataError(f"rows: got {type(rows).__name__}, expected a data frame, a mapping or a list of mappings")
+    return list(listed)
+
+
+def _goes_back(table: Table, row: int) -> DataError:
+    return DataError(
+        f"{table.where(row)}: series '{table.series[row]}' goes back in time: {table.time_texts[row]} is before the "
+        "row that came last"
+    )
 
 
 def _last(step: NDArray[np.int64], count: int, size: int) -> NDArray[np.int64]:

@@ -79,7 +79,7 @@ def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
         if not source.frame.empty:
             table = table_of_source(source, form)
             with whole():  # rows that are taken are answered, and what is saved is the state after them
-                _print(stream.update_table(table))
+                _print(stream.update_table(table, in_order=True))
     except DataError as error:
         if lines == 0:
             raise

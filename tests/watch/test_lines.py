@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +177,59 @@ def test_what_is_no_state_is_refused_and_stays(
 def test_a_file_that_is_not_there_is_a_data_error(plain: Predictor, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot read the file"):
         watch(StreamingPredictor(plain), tmp_path / "none.csv")
+
+
+def test_a_late_line_is_left_out_however_lines_arrive(
+    plain: Predictor,
+    lines: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    header, *rows = lines
+    late = [*rows[9:], *rows[:3]]
+    found = []
+    for at_once in (4096, 1):
+        monkeypatch.setattr("netanomaly.watch.AT_ONCE", at_once)
+        found.append(watched(plain, tmp_path / "late.csv", header + "".join(late), capsys))
+    assert len(found[0]) == len(rows) - 9
+    pd.testing.assert_frame_equal(*found, rtol=0, atol=2e-6)
+    assert "goes back in time" in caplog.text
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_during_an_update_waits_for_its_answers_and_its_state(
+    plain: Predictor,
+    lines: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: str,
+) -> None:
+    path, state = tmp_path / "lines.csv", tmp_path / "state"
+    path.write_text("".join(lines), encoding="utf-8")
+    stream = StreamingPredictor(plain)
+    answer = stream._answers
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(stream, "_answers", answer)
+        signal.raise_signal(signal.Signals[number])
+        return answer(*arguments)
+
+    monkeypatch.setattr(stream, "_answers", interrupted)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command does
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            watch(stream, path, state=state)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    first = answers(capsys.readouterr().out)
+    assert 0 < len(first) <= len(lines) - 1
+    rest = StreamingPredictor(plain)
+    rest.restore(state)
+    path.write_text(lines[0] + "".join(lines[1 + len(first) :]) or "", encoding="utf-8")
+    if len(first) < len(lines) - 1:
+        watch(rest, path)
+    second = answers(capsys.readouterr().out) if len(first) < len(lines) - 1 else first[:0]
+    assert len(first) + len(second) == len(lines) - 1

@@ -17,7 +17,9 @@ from netanomaly.errors import DataError
 
 
 def table_of_arrays(series: Sequence[str], times: NDArray[Any], values: NDArray[Any], form: InputFormat) -> Table:
-    """Rows that are arrays: names, (n,), whole nanoseconds since 1970, (n,), and metrics in base units, (n, M).
+    """Rows that are arrays: names, (n,), times, (n,), and metrics as a file would have them, (n, M).
+
+    Times are datetime64, or whole nanoseconds since 1970.
 
     Raises:
         DataError: shapes or types differ from these, a time lies outside 1990 to 2100 (it may be of another unit;
@@ -27,8 +29,11 @@ def table_of_arrays(series: Sequence[str], times: NDArray[Any], values: NDArray[
     for row, name in enumerate(series):
         if not isinstance(name, str) or not name or isinstance(series, str):
             raise DataError(f"series: got {name!r} in row {row}, expected a list of names, one per row")
-    if times.shape != (rows,) or times.dtype.kind not in "iu":
-        raise DataError(f"times: got {times.dtype} of shape {times.shape}, expected whole nanoseconds ({rows},)")
+    if times.dtype.kind == "M":
+        times = times.astype("datetime64[ns]").astype(np.int64)
+    if times.shape != (rows,) or (times.dtype.kind not in "iu" and rows):
+        found = f"{times.dtype} of shape {times.shape}"
+        raise DataError(f"times: got {found}, expected datetime64 or whole nanoseconds since 1970, ({rows},)")
     plausible = PLAUSIBLE if form.times.format != "elapsed" else (-LONGEST, LONGEST)
     for row in np.flatnonzero((times < plausible[0]) | (times > plausible[1]))[:1]:
         raise DataError(f"times: got {times[row]} in row {row}, as nanoseconds since 1970 outside 1990 to 2100")
@@ -39,7 +44,7 @@ def table_of_arrays(series: Sequence[str], times: NDArray[Any], values: NDArray[
         )
     for row, column in np.argwhere(np.isinf(values))[:1]:
         raise DataError(f"values: row {row} of metric '{form.metrics[column].column}' is infinite; NaN means missing")
-    return _table(form, series, times.astype(np.int64), times.tolist(), values.astype(np.float64), "arrays")
+    return _table(form, series, times.astype(np.int64), times.tolist(), _in_base_units(values, form), "arrays")
 
 
 def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, name: str) -> Table | None:
@@ -63,10 +68,20 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
         return None
     values = np.array(cells, dtype=np.float64)
     values[np.isin(values, marks)] = np.nan
-    values = values * np.array([metric.factor for metric in form.metrics])
+    values = _in_base_units(values, form)
     if np.isinf(values).any():
         return None
     return _table(form, ["/".join(parts) for parts in names], times, texts, values, name)
+
+
+def no_rows(form: InputFormat) -> Table:
+    """A table without rows."""
+    return _table(form, [], np.empty(0, np.int64), [], np.empty((0, len(form.metrics))), "rows")
+
+
+def _in_base_units(values: NDArray[Any], form: InputFormat) -> NDArray[np.float64]:
+    converted: NDArray[np.float64] = values * np.array([metric.factor for metric in form.metrics])
+    return converted
 
 
 def _is_plain_name(part: object) -> bool:

@@ -131,6 +131,8 @@ def find_files(patterns: Sequence[str], root: str | Path, advice: str = "") -> l
         if not matches:
             what = "no file matches this pattern" if glob.has_magic(pattern) else "no such file"
             raise DataError(f"{path}: {what} (seen from {Path.cwd()}){advice}")
+        for again in found.keys() & set(matches):
+            log.warning("%s: named more than once, read once", again)
         found.update(dict.fromkeys(matches))
     return list(found)
 

@@ -212,7 +212,7 @@ class _Back:
 
 
 def _zeros(part: Tensor | None, needed: bool) -> Tensor | None:
-    return torch.zeros_like(part, memory_format=torch.contiguous_format) if needed and part is not None else None
+    return torch.zeros_like(part) if needed and part is not None else None
 
 
 def _through_weights(to_weights: Tensor, weights: Tensor, normalise: Normalise) -> Tensor:
