@@ -1,8 +1,8 @@
 """Memory that was freed stays with the process, for the next of many alike steps.
 
 glibc gives large freed blocks back to the system and asks for them again at the next step; the pages then come one
-fault at a time, zeroed. For steps like ours, that each take and free some ten blocks of megabytes, the faults are a good
-part of the time.
+fault at a time, zeroed. Steps like ours each take and free some ten blocks of megabytes: the faults are a good part of
+the time.
 """
 
 from __future__ import annotations
