@@ -7,9 +7,13 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from hypothesis import settings
+
+from netanomaly import Predictor
+from streams import hard_network, predictor
 
 # The same examples every time where a failure has to be about the change at hand; new ones everywhere else.
 settings.register_profile("ci", derandomize=True)
@@ -30,6 +34,18 @@ def data_root(request: pytest.FixtureRequest) -> Path:
     if root is None:
         pytest.skip("needs data that are not in the repository: --data-root DIR")
     return Path(root).resolve()
+
+
+@pytest.fixture(scope="session")
+def plain() -> Predictor:
+    """Of chunks and streams, with fresh weights."""
+    return predictor()
+
+
+@pytest.fixture(scope="session")
+def frame() -> pd.DataFrame:
+    """The rows of four links, with all that goes wrong in one."""
+    return hard_network()
 
 
 @pytest.fixture(autouse=True)

@@ -27,16 +27,6 @@ from streams import MAX_GAP, MODELS, WINDOW, form_of, hard_network, predictor, s
 
 
 @pytest.fixture(scope="module")
-def plain() -> Predictor:
-    return predictor()
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return hard_network()
-
-
-@pytest.fixture(scope="module")
 def whole(plain: Predictor, frame: pd.DataFrame) -> pd.DataFrame:
     answers = plain.predict(frame)
     assert answers["label"].nunique() == 4  # every class, and rows without any value

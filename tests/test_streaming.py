@@ -36,16 +36,6 @@ from streams import (
 
 
 @pytest.fixture(scope="module")
-def plain() -> Predictor:
-    return predictor()
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return hard_network()
-
-
-@pytest.fixture(scope="module")
 def whole(plain: Predictor, frame: pd.DataFrame) -> pd.DataFrame:
     return plain.predict(frame)
 
@@ -327,7 +317,7 @@ def test_arrays_that_do_not_fit_are_refused(plain: Predictor, times: Any, values
     assert told in str(caught.value)
 
 
-@pytest.mark.parametrize("series", [[None], [float("nan")], [("a", "b")], [1], [""], "a"], ids=repr)
+@pytest.mark.parametrize("series", [[None], [float("nan")], [("a", "b")], [1], [""], [" a"], ["a\nb"], "a"], ids=repr)
 def test_names_that_are_none_are_refused(plain: Predictor, series: Any) -> None:
     with pytest.raises(DataError, match="series: got"):
         StreamingPredictor(plain).update_arrays(series, NOW, np.zeros((1, 3)))
@@ -388,6 +378,12 @@ def test_no_rows_have_no_answers(plain: Predictor, frame: pd.DataFrame, rows: An
     found = stream.update(rows)
     assert len(found) == 0
     assert list(found.columns) == list(stream.update(frame[:1]).columns)
+
+
+@pytest.mark.parametrize("rows", [[{}], {}, pd.DataFrame(index=[0, 1])], ids=["list", "mapping", "frame"])
+def test_rows_without_cells_are_not_taken_for_no_rows(plain: Predictor, rows: Any) -> None:
+    with pytest.raises(DataError, match="no column 'timestamp'"):
+        StreamingPredictor(plain).update(rows)
 
 
 def test_a_row_of_a_frame_is_a_row(plain: Predictor, frame: pd.DataFrame) -> None:

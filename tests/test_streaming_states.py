@@ -15,16 +15,6 @@ from netanomaly.streaming import StreamingPredictor
 from streams import content, hard_network, parts, predictor, same_answers, unchanged
 
 
-@pytest.fixture(scope="module")
-def plain() -> Predictor:
-    return predictor()
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return hard_network()
-
-
 @pytest.mark.parametrize("duplicates", ["error", "mean"])
 @pytest.mark.parametrize("rows", [1, 33, 150])
 def test_a_restart_changes_no_answer(duplicates: str, rows: int, tmp_path: Path) -> None:

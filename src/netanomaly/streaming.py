@@ -82,7 +82,7 @@ class StreamingPredictor:
             if (table := table_of_plain_rows(listed, self._form, "rows")) is not None:
                 return self.update_table(table)
             rows = pd.DataFrame(listed)
-        if rows.empty:
+        if not len(rows):
             return self.update_table(no_rows(self._form))
         answers = self.update_table(table_of_frames([(rows, NO_PART, "rows")], self._form))
         answers.index = rows.index

@@ -27,8 +27,11 @@ def table_of_arrays(series: Sequence[str], times: NDArray[Any], values: NDArray[
     """
     rows = len(series)
     for row, name in enumerate(series):
-        if not isinstance(name, str) or not name or isinstance(series, str):
-            raise DataError(f"series: got {name!r} in row {row}, expected a list of names, one per row")
+        if isinstance(series, str) or not _is_plain_name(name):
+            raise DataError(
+                f"series: got {name!r} in row {row}, expected a list of names, one per row, printable, no spaces "
+                "around them"
+            )
     if times.dtype.kind == "M":
         times = times.astype("datetime64[ns]").astype(np.int64)
     if times.shape != (rows,) or (times.dtype.kind not in "iu" and rows):
@@ -52,8 +55,7 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
 
     What it returns is what `ingest.table_of_frames` makes of a frame of these rows.
     """
-    columns, marks = form.columns(), missing_numbers(form.cells)
-    if len(form.time_columns) > 1 or form.times.format != "rfc3339" or columns.percent:
+    if len(form.time_columns) > 1 or form.times.format != "rfc3339":
         return None
     try:
         texts = [row[form.time_columns[0]] for row in rows]
@@ -67,7 +69,7 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
     if not all(_is_plain_number(cell) for row in cells for cell in row):
         return None
     values = np.array(cells, dtype=np.float64)
-    values[np.isin(values, marks)] = np.nan
+    values[np.isin(values, missing_numbers(form.cells))] = np.nan
     values = _in_base_units(values, form)
     if np.isinf(values).any():
         return None

@@ -21,7 +21,7 @@ from torch import Tensor
 CELLS = 400_000
 """Numbers in the matrices of the blocks taken at a time: more do not stay in the cache, fewer are more steps."""
 CELLS_ON_CUDA = 32 * CELLS
-"""There a step costs more than what leaves the cache."""
+"""There a step is a launch, and launches cost; a guess, not a measurement."""
 At = tuple[int | slice, int | slice]
 """n blocks: some of one group, or one of some groups. In a view (G, N, ...) they make an (n, ...)."""
 

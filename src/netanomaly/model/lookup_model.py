@@ -65,7 +65,7 @@ class LookupModel(SequenceModel):
 
     def forward(self, memory: Tensor, valid: Tensor, stride: int = 1) -> Tensor:
         """See `SequenceModel.forward`."""
-        if self.projects_once and not self.sliding:
+        if self.projects_once:
             return over_windows(self._read_projected, self._projected(memory), valid, self.window, stride)
         if not self.sliding:
             return over_windows(self.read, memory, valid, self.window, stride)
