@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from netanomaly import load, load_config, train
 from netanomaly.config import Config
 from netanomaly.errors import BundleError, ConfigError, DataError, TrainingError
+from netanomaly.evaluation.report import report_text
 from netanomaly.predictor import NO_DATA, Predictor
 from netanomaly.scoring import evaluate
 from netanomaly.training.schedule import learning_rate_factor
@@ -81,7 +83,7 @@ def test_the_split_is_told(directory: Path) -> None:
 def test_the_evaluation(directory: Path) -> None:
     report = _json(directory / "evaluation.json")
     assert {"macro_f1", "accuracy", "per_class", "per_series", "confusion", "baselines", "rows"} <= set(report)
-    assert set(report["baselines"]) == {"logistic_regression", "majority"}
+    assert set(report["baselines"]) - {"lightgbm"} == {"logistic_regression", "majority", "random"}
     assert set(report["per_series"]) == {"f"}
     assert report["rows"] == sum(map(sum, report["confusion"]["matrix"])) == 200
     assert report["scored"] == {"part": "test"}
@@ -96,6 +98,48 @@ def test_it_beats_the_baselines(directory: Path) -> None:
 def test_the_majority_baseline_is_right_as_often_as_its_class_occurs(directory: Path) -> None:
     report = _json(directory / "evaluation.json")
     assert report["baselines"]["majority"]["accuracy"] == report["per_class"]["normal"]["support"] / report["rows"]
+
+
+def test_incidents_are_those_of_the_test_series(directory: Path) -> None:
+    report, frame = _json(directory / "evaluation.json"), link("f")
+    starts = (frame["label"] != "normal") & (frame["label"].shift() != frame["label"])
+    assert report["incidents"] == starts.sum() == 4
+    assert report["series_days"] == pytest.approx(200 / 86400, rel=1e-12)
+    assert report["incident_recall"] == report["incident_detected_any"] == 1.0
+    assert 0 <= report["delay_median_s"] <= 5
+    assert report["worst_series"]["name"] == "f"
+
+
+@pytest.mark.parametrize(("unlabelled", "incidents"), [(10, 4), (11, 5)])
+def test_an_incident_goes_on_behind_rows_without_a_label_as_far_as_max_gap(
+    directory: Path, tmp_path: Path, unlabelled: int, incidents: int
+) -> None:
+    frame = link("x")
+    first = int((frame["label"] != "normal").argmax())
+    frame.loc[first + 3 : first + 2 + unlabelled, "label"] = ""
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    assert evaluate(load(directory), files=[str(tmp_path / "other.csv")])["incidents"] == incidents
+
+
+def test_probabilities_are_scored_beside_those_of_the_baselines(directory: Path) -> None:
+    report = _json(directory / "evaluation.json")
+    assert report["pr_auc"] > 0.9 > 0.5 > report["baselines"]["random"]["pr_auc"]
+    assert report["baselines"]["logistic_regression"]["pr_auc"] > report["baselines"]["random"]["pr_auc"]
+    assert 0 <= report["ece"] < 0.3
+
+
+def test_without_lightgbm_the_report_says_so(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    report = evaluate(load(directory))
+    assert "lightgbm" not in report["baselines"]
+    assert "lightgbm: not installed (pip install 'netanomaly[lightgbm]')" in report_text(report).splitlines()
+
+
+def test_with_lightgbm_it_is_one_of_the_baselines(directory: Path) -> None:
+    pytest.importorskip("lightgbm")
+    report = evaluate(load(directory))
+    assert report["baselines_left_out"] == {}
+    assert report["baselines"]["lightgbm"]["macro_f1"] > report["baselines"]["random"]["macro_f1"]
 
 
 def test_evaluating_again_gives_the_same(directory: Path, tmp_path: Path) -> None:
@@ -434,7 +478,7 @@ def test_a_labelled_file_can_be_evaluated(directory: Path, tmp_path: Path) -> No
     assert report["rows"] == 400
     assert set(report["per_series"]) == {"x", "y"}
     assert report["macro_f1"] > 0.9
-    assert set(report["baselines"]) == {"logistic_regression", "majority"}
+    assert set(report["baselines"]) - {"lightgbm"} == {"logistic_regression", "majority", "random"}
     assert report["scored"] == {"files": [path]}
     assert _json(tmp_path / "report.json") == report
 

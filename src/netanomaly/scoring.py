@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,18 @@ from numpy.typing import NDArray
 from netanomaly.build import build_spans
 from netanomaly.config import Config, load_config
 from netanomaly.data.grid import Grid
-from netanomaly.data.ingest import UNLABELLED
+from netanomaly.data.ingest import NO_DATA, UNLABELLED, Table
 from netanomaly.data.splits import TEST, TRAIN
 from netanomaly.errors import DataError, NetanomalyError
-from netanomaly.evaluation.baselines import WindowStatisticsRegression, majority
+from netanomaly.evaluation.baselines import majority, random_answers
 from netanomaly.evaluation.report import evaluation_report
+from netanomaly.evaluation.rows import Answers, ScoredRows
+from netanomaly.evaluation.window_classifiers import (
+    WindowClassifier,
+    lightgbm_classifier,
+    lightgbm_missing,
+    logistic_regression,
+)
 from netanomaly.files import write_json
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Prepared, prepare, read_labelled
@@ -62,15 +70,14 @@ def evaluate(
     counted = grid.to_rows(wanted) & (table.labels != UNLABELLED)
     if not counted.any():
         raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
-    predicted = predictor.name(grid.to_rows(predictor.probabilities(grid.segments, wanted)))
-    baselines = _baselines(prepared, predictor, grid, wanted) if prepared is not None else {}
-    report = evaluation_report(
-        table.series[counted],
-        table.labels[counted],
-        predicted[counted],
-        predictor.classes,
-        {name: labels[counted] for name, labels in baselines.items()},
-    )
+    rows = _scored_rows(predictor, table, counted)
+    probabilities = grid.to_rows(predictor.probabilities(grid.segments, wanted))[counted]
+    model = Answers(predictor.name(probabilities), tuple(predictor.classes), probabilities)
+    baselines: dict[str, Answers] = {}
+    if prepared is not None:
+        answer = partial(_window_answers, prepared=prepared, grid=grid, wanted=wanted, counted=counted)
+        baselines, notes["baselines_left_out"] = _baselines(prepared, predictor.config, len(rows), answer)
+    report = evaluation_report(rows, model, baselines)
     report.update(notes)
     _tell_training_series(report, predictor.facts["split"]["train"]["series"] if files else ())
     if out is not None:
@@ -102,14 +109,47 @@ def _prepare_again(predictor: Predictor, config: Config) -> Prepared:
     return prepared
 
 
-def _baselines(prepared: Prepared, predictor: Predictor, grid: Grid, wanted: Masks) -> dict[str, NDArray[np.object_]]:
-    """Labels of the table's rows by classifiers that learn from the training part; wanted steps only."""
-    segments, training = prepared.grid.segments, prepared.labelled(TRAIN)
-    most = majority(np.concatenate([s.labels[mask] for s, mask in zip(segments, training, strict=True)]))
-    regression = WindowStatisticsRegression(build_spans(predictor.config).window, predictor.config.seed)
-    regression.fit([s.values for s in segments], [s.labels for s in segments], training)
-    named = [regression.predict(s.values, mask) for s, mask in zip(grid.segments, wanted, strict=True)]
-    return {
-        "logistic_regression": grid.to_rows(named),
-        "majority": np.full(len(grid.row_step), most, dtype=object),
-    }
+def _scored_rows(predictor: Predictor, table: Table, counted: NDArray[np.bool_]) -> ScoredRows:
+    """The counted rows of a table, with what the config says of time and of the normal class."""
+    spans = build_spans(predictor.config)
+    return ScoredRows(
+        series=table.series[counted],
+        times=table.times[counted],
+        truth=table.labels[counted],
+        interval_ns=spans.interval_ns,
+        # the rows around the longest gap that a segment bridges, and half a step for clocks that are not exact
+        max_gap_ns=(spans.max_gap + 1) * spans.interval_ns + spans.interval_ns // 2,
+        normal=predictor.config.data.normal,
+        no_data=NO_DATA,
+    )
+
+
+def _baselines(
+    prepared: Prepared, config: Config, rows: int, answer: Callable[[WindowClassifier], Answers]
+) -> tuple[dict[str, Answers], dict[str, str]]:
+    """Answers by classifiers that learn from the training part, and why others are left out, by name.
+
+    Args:
+        rows: how many are scored.
+        answer: lets a classifier learn and answer.
+    """
+    pairs = zip(prepared.grid.segments, prepared.labelled(TRAIN), strict=True)
+    labels = np.concatenate([segment.labels[mask] for segment, mask in pairs])
+    window = build_spans(config).window
+    found = {"logistic_regression": answer(logistic_regression(window, config.seed))}
+    missing = lightgbm_missing()
+    if missing is None:
+        found["lightgbm"] = answer(lightgbm_classifier(window, config.seed, config.threads))
+    found["majority"] = Answers(np.full(rows, majority(labels), dtype=object))
+    found["random"] = random_answers(labels, rows, config.seed)
+    return found, {} if missing is None else {"lightgbm": missing}
+
+
+def _window_answers(
+    classifier: WindowClassifier, *, prepared: Prepared, grid: Grid, wanted: Masks, counted: NDArray[np.bool_]
+) -> Answers:
+    """The classifier's answers to the counted rows of the grid's table, learnt from the training part."""
+    segments = prepared.grid.segments
+    classifier.fit([s.values for s in segments], [s.labels for s in segments], prepared.labelled(TRAIN))
+    per_step = [classifier.probabilities(s.values, mask) for s, mask in zip(grid.segments, wanted, strict=True)]
+    return Answers.most_probable(grid.to_rows(per_step)[counted], classifier.classes)

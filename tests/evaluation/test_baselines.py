@@ -1,60 +1,12 @@
-"""The classifiers that the model is measured against."""
+"""The classifiers that look at nothing."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from netanomaly.evaluation import baselines
-from netanomaly.evaluation.baselines import WindowStatisticsRegression, majority, window_statistics
-
-
-def _values(rows: int, metrics: int, seed: int = 0, missing: float = 0.2) -> NDArray[np.float64]:
-    rng = np.random.default_rng(seed)
-    values = rng.normal(10, 3, (rows, metrics))
-    values[rng.random(values.shape) < missing] = np.nan
-    return values
-
-
-def _by_hand(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """One row and one metric after the other."""
-    rows, metrics = values.shape
-    result = np.full((rows, 6, metrics), np.nan)
-    for t in range(rows):
-        for m in range(metrics):
-            held = values[max(0, t - window + 1) : t + 1, m]
-            known = held[~np.isnan(held)]
-            result[t, 0, m] = values[t, m]
-            if len(known):
-                result[t, 1, m], result[t, 3, m], result[t, 4, m] = known.mean(), known.min(), known.max()
-            if len(known) > 1:
-                result[t, 2, m] = known.std(ddof=1)
-            if t >= window - 1:
-                result[t, 5, m] = values[t, m] - held[0]
-    return result.reshape(rows, -1)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    rows=st.integers(1, 25),
-    metrics=st.integers(1, 3),
-    window=st.integers(1, 30),
-    missing=st.sampled_from([0.0, 0.3, 1.0]),
-    seed=st.integers(0, 2**16),
-)
-def test_statistics_are_those_of_a_loop_over_windows(
-    rows: int, metrics: int, window: int, missing: float, seed: int
-) -> None:
-    values = _values(rows, metrics, seed, missing)
-    np.testing.assert_allclose(window_statistics(values, window), _by_hand(values, window), rtol=0, atol=1e-6)
-
-
-def test_statistics_of_a_row_do_not_depend_on_later_rows() -> None:
-    values = _values(30, 2)
-    np.testing.assert_allclose(window_statistics(values[:20], 8), window_statistics(values, 8)[:20], rtol=0, atol=1e-9)
+from netanomaly.evaluation.baselines import majority, random_answers
+from netanomaly.evaluation.probabilities import macro_average_precision
 
 
 @pytest.mark.parametrize(
@@ -70,69 +22,30 @@ def test_majority(labels: list[str], expected: str) -> None:
     assert majority(np.array(labels, dtype=object)) == expected
 
 
-def _labelled(rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.object_]]:
-    """Rows whose label is told by the mean of the last four."""
-    values = _values(rows, 2, seed, missing=0.05)
-    high = np.arange(rows) // 10 % 2 == 1
-    values[high] += 20
-    return values, np.where(high, "high", "low").astype(object)
+TRAINING = np.repeat(["c", "a", "b"], [60, 30, 10]).astype(object)
 
 
-def test_regression_learns_what_window_statistics_tell() -> None:
-    segments, labels = zip(*[_labelled(200, seed) for seed in range(3)], strict=True)
-    regression = WindowStatisticsRegression(4, seed=0)
-    regression.fit(segments[:2], labels[:2], [np.full(200, True)] * 2)
-    assert (regression.predict(segments[2], np.full(200, True)) == labels[2]).mean() > 0.9
+def test_random_labels_have_the_frequencies_of_the_training_labels() -> None:
+    found = random_answers(TRAINING, 100_000, seed=0)
+    shares = [np.mean(found.labels == name) for name in ("a", "b", "c")]
+    np.testing.assert_allclose(shares, [0.3, 0.1, 0.6], atol=0.01)
 
 
-def test_regression_learns_from_training_rows_alone() -> None:
-    values, labels = _labelled(200, 0)
-    mask = np.arange(200) < 120
-    spoilt = np.where(mask, labels, "never").astype(object)
-    found = []
-    for names in (labels, spoilt):
-        regression = WindowStatisticsRegression(4, seed=0)
-        regression.fit([values], [names], [mask])
-        found.append(regression.predict(values, np.full(200, True)))
-    np.testing.assert_array_equal(found[0], found[1])
+def test_random_probabilities_have_the_label_as_their_largest_and_add_up() -> None:
+    found = random_answers(TRAINING, 500, seed=0)
+    assert found.probabilities is not None and found.classes == ("a", "b", "c")
+    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(np.array(found.classes)[found.probabilities.argmax(axis=1)], found.labels)
 
 
-def test_rows_before_the_training_rows_are_the_context_of_their_windows() -> None:
-    values, labels = _labelled(200, 0)
-    other = values.copy()
-    other[99] += 1000
-    found = []
-    for rows in (values, other):
-        regression = WindowStatisticsRegression(4, seed=0)
-        regression.fit([rows], [labels], [np.arange(200) >= 100])
-        found.append(regression._pipeline[-1].coef_)
-    assert (found[0] != found[1]).any()
+def test_random_probabilities_rank_no_better_than_chance() -> None:
+    truth = np.random.default_rng(1).permutation(np.repeat(TRAINING, 200))
+    found = random_answers(TRAINING, len(truth), seed=0)
+    assert found.probabilities is not None
+    assert macro_average_precision(truth, found.probabilities, found.classes) == pytest.approx(1 / 3, abs=0.01)
 
 
-def test_regression_copes_with_a_metric_that_is_always_missing() -> None:
-    values, labels = _labelled(100, 0)
-    values[:, 1] = np.nan
-    regression = WindowStatisticsRegression(4, seed=0)
-    regression.fit([values], [labels], [np.full(100, True)])
-    assert set(regression.predict(values, np.full(100, True))) == {"high", "low"}
-
-
-def test_regression_on_a_sample_is_repeatable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baselines, "MAX_TRAINING_ROWS", 50)
-    monkeypatch.setattr(baselines, "RARE_ROWS", 10)
-    values, labels = _labelled(200, 0)
-    found = []
-    for seed in (0, 0, 1):
-        regression = WindowStatisticsRegression(4, seed=seed)
-        regression.fit([values], [labels], [np.full(200, True)])
-        found.append(regression._pipeline[-1].coef_)
-    np.testing.assert_array_equal(found[0], found[1])
-    assert (found[0] != found[2]).any()
-
-
-def test_a_sample_keeps_the_shares_of_large_classes_and_the_whole_of_rare_ones() -> None:
-    labels = np.repeat(["large", "middle", "rare"], [60_000, 20_000, 30])
-    counts = {name: int(baselines._sample(labels, seed=0)[labels == name].sum()) for name in set(labels)}
-    assert counts["rare"] == 30
-    assert counts["large"] == pytest.approx(3 * counts["middle"], rel=0.01)
-    assert sum(counts.values()) == pytest.approx(baselines.MAX_TRAINING_ROWS, rel=0.01)
+def test_random_answers_are_those_of_their_seed() -> None:
+    first, again, other = (random_answers(TRAINING, 100, seed).labels for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()

@@ -10,97 +10,160 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.evaluation.metrics import accuracy, confusion, macro_f1, per_class
+from netanomaly.evaluation.probabilities import average_precisions
+from netanomaly.evaluation.rows import Answers, ScoredRows
+from netanomaly.evaluation.scores import classifier_scores
+from netanomaly.evaluation.tables import amount, score, table
+
+MODEL = "netanomaly"
+"""What the model is called beside the baselines."""
+
+_LEGEND = (
+    "incidents: share found, with the right class; delay: median seconds until then; alarms: false ones per series "
+    "and day;\nPR-AUC: mean over classes; ECE: calibration error, the smaller the better"
+)
 
 
-def evaluation_report(
-    series: NDArray[np.object_],
-    truth: NDArray[np.object_],
-    predicted: NDArray[np.object_],
-    trained: Sequence[str],
-    baselines: Mapping[str, NDArray[np.object_]],
-) -> dict[str, Any]:
-    """Scores of the rows given, all of them labelled, (rows,) each.
+def evaluation_report(rows: ScoredRows, model: Answers, baselines: Mapping[str, Answers]) -> dict[str, Any]:
+    """Scores of the rows given, all of them labelled.
 
     Classes are the trained ones in their order, then labels of the truth that training never had, then
     `no_data` if rows without data were met. None of them is left out and none moves another.
 
     Args:
-        trained: classes the model can name.
-        baselines: labels by other classifiers for the same rows, by name.
+        model: its classes are the ones it can name, the trained ones.
+        baselines: answers of other classifiers to the same rows, by name.
     """
+    truth, predicted, trained = rows.truth, model.labels, model.classes
     unseen = sorted(set(truth) - set(trained))
     classes = [*trained, *unseen, *sorted(set(predicted) - set(trained) - set(unseen))]
-    rows_of = pd.Series(series).groupby(series, sort=True).indices
+    series = _per_series(rows, predicted)
     return {
-        "macro_f1": macro_f1(truth, predicted),
-        "accuracy": accuracy(truth, predicted),
-        "rows": len(truth),
-        "per_class": per_class(truth, predicted, classes),
-        "per_series": {
-            str(name): {
-                "macro_f1": macro_f1(truth[rows], predicted[rows]),
-                "accuracy": accuracy(truth[rows], predicted[rows]),
-                "rows": len(rows),
-            }
-            for name, rows in rows_of.items()
-        },
+        **classifier_scores(rows, model),
+        "rows": len(rows),
+        "normal": rows.normal,
+        "per_class": _per_class(rows, model, classes),
+        "per_series": series,
+        "worst_series": _worst(series, set(rows.series[truth != rows.normal])),
         "confusion": confusion(truth, predicted, classes),
-        "baselines": {
-            name: {"macro_f1": macro_f1(truth, labels), "accuracy": accuracy(truth, labels)}
-            for name, labels in baselines.items()
-        },
+        "baselines": {name: classifier_scores(rows, answers) for name, answers in baselines.items()},
         "classes_absent_from_training": {name: int((truth == name).sum()) for name in unseen},
         "classes_absent_from_test": sorted(set(trained) - set(truth)),
     }
 
 
+def _per_class(rows: ScoredRows, model: Answers, classes: Sequence[str]) -> dict[str, dict[str, float | int | None]]:
+    found = per_class(rows.truth, model.labels, classes)
+    if model.probabilities is not None:
+        areas = average_precisions(rows.truth, model.probabilities, model.classes)
+        for name, entry in found.items():
+            entry["average_precision"] = areas.get(name)
+    return found
+
+
+def _per_series(rows: ScoredRows, predicted: NDArray[np.object_]) -> dict[str, dict[str, Any]]:
+    rows_of = pd.Series(rows.series).groupby(rows.series, sort=True).indices
+    return {
+        str(name): {
+            "macro_f1": macro_f1(rows.truth[own], predicted[own]),
+            "accuracy": accuracy(rows.truth[own], predicted[own]),
+            "rows": len(own),
+        }
+        for name, own in rows_of.items()
+    }
+
+
+def _worst(series: Mapping[str, Mapping[str, Any]], eventful: set[str]) -> dict[str, Any] | None:
+    """The series with the lowest macro-F1, the first in the alphabet among equals; None if none is eventful.
+
+    Only series with a row that is not normal: the macro-F1 of the others is about the normal class alone.
+    """
+    scores = {name: entry["macro_f1"] for name, entry in series.items() if name in eventful}
+    if not scores:
+        return None
+    name = min(scores, key=lambda name: scores[name])
+    return {"name": name, "macro_f1": scores[name]}
+
+
 def report_text(report: Mapping[str, Any]) -> str:
     """The evaluation as tables for a terminal."""
-    rows = [("netanomaly", report), *report["baselines"].items()]
-    lines = [
-        f"{report['rows']} labelled rows of {len(report['per_series'])} series",
-        "",
-        *_table(
-            ("classifier", "macro-F1", "accuracy"),
-            [(name, _score(entry["macro_f1"]), _score(entry["accuracy"])) for name, entry in rows],
-        ),
-        "",
-        *_table(
-            ("class", "precision", "recall", "F1", "rows"),
-            [
-                (name, _score(entry["precision"]), _score(entry["recall"]), _score(entry["f1"]), str(entry["support"]))
-                for name, entry in report["per_class"].items()
-            ],
-        ),
-        "",
-        *_table(
+    parts = [
+        [f"{report['rows']} labelled rows of {len(report['per_series'])} series"],
+        _classifiers(report),
+        [_LEGEND],
+        _verdict(report),
+        _classes(report),
+        table(
             ("series", "macro-F1", "accuracy", "rows"),
             [
-                (name, _score(entry["macro_f1"]), _score(entry["accuracy"]), str(entry["rows"]))
+                (name, score(entry["macro_f1"]), score(entry["accuracy"]), str(entry["rows"]))
                 for name, entry in report["per_series"].items()
             ],
         ),
+        *([line] for line in _remarks(report)),
     ]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _classifiers(report: Mapping[str, Any]) -> list[str]:
+    """The model above the baselines."""
+    header = ("classifier", "macro-F1", "accuracy", "incidents", "delay", "alarms", "PR-AUC", "ECE")
+    return table(
+        header,
+        [
+            (
+                name,
+                *(score(entry[key]) for key in ("macro_f1", "accuracy", "incident_recall")),
+                *(amount(entry[key]) for key in ("delay_median_s", "false_alarms_per_series_day")),
+                *(score(entry[key]) for key in ("pr_auc", "ece")),
+            )
+            for name, entry in [(MODEL, report), *report["baselines"].items()]
+        ],
+    )
+
+
+def _verdict(report: Mapping[str, Any]) -> list[str]:
+    """Whether the model is the best of them, and which classifiers are missing."""
+    lines = [f"{name}: {reason}" for name, reason in report.get("baselines_left_out", {}).items()]
+    if "baselines_missing" in report:
+        lines.append(f"no baselines beside it: {report['baselines_missing']}")
+    if not report["baselines"]:
+        return lines or ["no baselines beside it"]
+    scores = {name: entry["macro_f1"] for name, entry in report["baselines"].items()}
+    best = max(scores, key=lambda name: scores[name])
+    own, other = score(report["macro_f1"]), score(scores[best])
+    if report["macro_f1"] > scores[best]:
+        return [f"{MODEL} wins: a macro-F1 of {own} against {other} of {best}, the best of the others", *lines]
+    return [f"{MODEL} does NOT win here: {best} has a macro-F1 of {other} against {own}", *lines]
+
+
+def _classes(report: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for name, entry in report["per_class"].items():
+        events = report["incidents_per_class"].get(name)
+        rows.append(
+            (
+                name,
+                *(score(entry.get(key)) for key in ("precision", "recall", "f1", "average_precision")),
+                str(entry["support"]),
+                f"{events['incidents_found']}/{events['incidents']}" if events else "-",
+                amount(events["delay_median_s"] if events else None),
+            )
+        )
+    return table(("class", "precision", "recall", "F1", "PR-AUC", "rows", "found", "delay"), rows)
+
+
+def _remarks(report: Mapping[str, Any]) -> list[str]:
+    """What is out of the ordinary, a line each."""
+    lines = []
+    worst = report["worst_series"]
+    if worst is not None:
+        lines.append(f"worst series (of those with an incident): {worst['name']}, macro-F1 {score(worst['macro_f1'])}")
+    if report["normal"] not in report["per_class"]:
+        lines.append(f"no class is called '{report['normal']}' (data.normal): every class counts as an incident")
     if report["classes_absent_from_training"]:
         counts = ", ".join(f"{name} ({count} rows)" for name, count in report["classes_absent_from_training"].items())
-        lines += ["", f"never seen in training, counted as wrong: {counts}"]
+        lines.append(f"never seen in training, counted as wrong: {counts}")
     if report["classes_absent_from_test"]:
-        lines += ["", f"in training but not here: {', '.join(report['classes_absent_from_test'])}"]
-    return "\n".join(lines)
-
-
-def _score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Columns under their headers, the first to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-
-    def line(cells: tuple[str, ...]) -> str:
-        first, *others = (
-            cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(cells, widths, strict=True))
-        )
-        return "  ".join([first, *others])
-
-    return [line(header), "  ".join("-" * w for w in widths), *(line(row) for row in rows)]
+        lines.append(f"in training but not here: {', '.join(report['classes_absent_from_test'])}")
+    return lines
