@@ -59,7 +59,7 @@ def step(execution: str, length: int) -> tuple[float, float]:
     choice = {"kind": "attention", "execution": execution}
     config = ModelConfig.model_validate({"window": length, "read_out": "mean", "sequence_model": choice})
     torch.manual_seed(0)
-    model = build_classifier(config, length, CHANNELS, CLASSES)
+    model = build_classifier(config, length, 1, CHANNELS, CLASSES)
     optimizer = torch.optim.AdamW(model.parameters())
     channels = torch.randn(1, model.history_rows + 1, CHANNELS)
     valid = torch.rand(1, model.history_rows + 1) < 0.95

@@ -24,6 +24,7 @@ from netanomaly.model.positions import sinusoidal_table
 from netanomaly.training.engine import segment_logits, train_epoch
 
 DEVICE = torch.device("cpu")
+STEM = 9
 
 
 def segments(count: int, metrics: int, series: int = 1) -> list[ChannelSegment]:
@@ -40,7 +41,7 @@ def classifier(request: dict[str, Any]) -> NetworkAnomalyClassifier:
     sizes = {"width": request.get("width", WIDTH), "window": request.get("window", WINDOW)}
     dropout = {key: request[key] for key in ("dropout",) if key in request}
     config = ModelConfig.model_validate({**sizes, **dropout, "sequence_model": choice})
-    return build_classifier(config, sizes["window"], request.get("metrics", METRICS), CLASSES).to(DEVICE)
+    return build_classifier(config, sizes["window"], STEM, request.get("metrics", METRICS), CLASSES).to(DEVICE)
 
 
 def scoring(request: dict[str, Any]) -> Task:

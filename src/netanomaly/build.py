@@ -19,42 +19,70 @@ from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, Sp
 from netanomaly.config_fields import Section
 from netanomaly.config_model import AttentionConfig
 from netanomaly.data.cells import CellFormat
-from netanomaly.data.channels import channel_history
+from netanomaly.data.channels import LEVELS, channel_groups, channel_history
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.grid import Grid, counter_reach, median_step, place_on_grid
 from netanomaly.data.ingest import InputFormat, Table
 from netanomaly.data.schema import Metric
 from netanomaly.data.splits import choose_moments, choose_series, split_by_series, split_by_table, split_by_time
 from netanomaly.data.timestamps import TimeFormat
-from netanomaly.durations import format_duration, parse_duration, span_rows
+from netanomaly.durations import AUTO, Span, format_duration, parse_duration, span_rows
 from netanomaly.errors import ConfigError
 from netanomaly.model.classifier import NetworkAnomalyClassifier, window_history
+from netanomaly.model.ensemble import Ensemble
 from netanomaly.training.trainer import Recipe
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Spans:
-    """The config's spans in rows of the grid."""
+class GridSpans:
+    """The spans that the grid needs: nanoseconds between rows, and rows that a gap may have."""
 
     interval_ns: int
     max_gap: int
+
+
+@dataclass(frozen=True)
+class Spans(GridSpans):
+    """All the config's spans in rows of the grid."""
+
     window: int
+    stem: int
     baselines: tuple[int, ...]
 
 
-def build_spans(config: Config) -> Spans:
-    """Windows, baselines and gaps in rows. Raises ConfigError without an interval."""
+def build_grid_spans(config: Config) -> GridSpans:
+    """Interval and gaps. Raises ConfigError without an interval."""
     if config.data.interval is None:
         raise ConfigError("data.interval: this key is required")
     interval = parse_duration(config.data.interval)
+    return GridSpans(interval, span_rows(config.data.max_gap, interval))
+
+
+def build_spans(config: Config) -> Spans:
+    """Windows, baselines and gaps in rows. Raises ConfigError without an interval, or if one is still `auto`."""
+    grid = build_grid_spans(config)
+    interval = grid.interval_ns
     return Spans(
         interval_ns=interval,
-        max_gap=span_rows(config.data.max_gap, interval),
-        window=span_rows(config.model.window, interval),
-        baselines=tuple(span_rows(span, interval) for span in config.channels.baselines),
+        max_gap=grid.max_gap,
+        window=span_rows(_found(config.model.window, "model.window"), interval),
+        stem=int(_found(config.model.stem, "model.stem")),
+        baselines=tuple(span_rows(_found(span, "channels.baselines"), interval) for span in _baselines(config)),
     )
+
+
+def _baselines(config: Config) -> tuple[Span, ...]:
+    chosen = config.channels.baselines
+    return (chosen,) if isinstance(chosen, str) else chosen
+
+
+def _found(span: Span, key: str) -> Span:
+    """The span, which must not be `auto` any more."""
+    if span == AUTO:
+        raise ConfigError(f"{key}: auto is found from labelled rows, by training; here it has to be a number")
+    return span
 
 
 def check_interval(config: Config, table: Table) -> None:
@@ -73,7 +101,7 @@ def history_rows(config: Config) -> int:
     spans = build_spans(config)
     counters = any(metric.kind == "counter" for metric in config.data.metrics)
     return (
-        window_history(spans.window, config.model.stem)
+        window_history(spans.window, spans.stem)
         + channel_history(config.channels.kinds, spans.baselines)
         + (counter_reach(spans.max_gap) if counters else 0)
     )
@@ -151,13 +179,13 @@ def resolve_metrics(config: Config, header: Sequence[str]) -> Config:
 
 def build_grid(config: Config, table: Table) -> Grid:
     """The table on the config's grid."""
-    spans = build_spans(config)
+    spans = build_grid_spans(config)
     return place_on_grid(table, spans.interval_ns, spans.max_gap, config.data.duplicates)
 
 
 def build_feed_rule(config: Config) -> FeedRule:
     """How the rows of a series lie on the grid as they come."""
-    spans = build_spans(config)
+    spans = build_grid_spans(config)
     metrics = build_input_format(config.data).metrics
     return FeedRule(metrics, spans.interval_ns, spans.max_gap, config.data.duplicates == "mean", history_rows(config))
 
@@ -208,9 +236,43 @@ def warn_of_weights(config: Config) -> None:
         )
 
 
-def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> NetworkAnomalyClassifier:
-    """A classifier of the config's shape with fresh weights, or `pretrained` ones where the config names some."""
-    return build_classifier(config.model, build_spans(config).window, channels, classes, pretrained=pretrained)
+def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> Ensemble:
+    """A classifier of the config's shape with fresh weights, or `pretrained` ones where the config names some.
+
+    The members that do not see the levels come first, where there are both.
+    """
+    members, views = [], []
+    for view in build_views(config, channels):
+        for _ in range(config.model.members):
+            members.append(
+                build_member(config, channels if view is None else len(view), classes, pretrained=pretrained)
+            )
+            views.append(view)
+    return Ensemble(members, views)
+
+
+def build_member(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> NetworkAnomalyClassifier:
+    """One of the classifiers that `build_model` puts together, for as many channels as its view has."""
+    spans = build_spans(config)
+    return build_classifier(config.model, spans.window, spans.stem, channels, classes, pretrained=pretrained)
+
+
+def build_views(config: Config, channels: int) -> list[list[int] | None]:
+    """Which channels the members see, by `channels.levels`: numbers of channels, or None for all of them."""
+    match config.channels.levels:
+        case "hidden":
+            return [without_levels(config, channels)]
+        case "both":
+            return [without_levels(config, channels), None]
+        case _:
+            return [None]
+
+
+def without_levels(config: Config, channels: int) -> list[int]:
+    """The channels that say how metrics move, of all `channels`, whose groups are those of `Channels`."""
+    groups = channel_groups(config.channels.kinds, build_spans(config).baselines)
+    metrics = channels // len(groups)
+    return [i for i in range(channels) if groups[i // metrics] not in LEVELS]
 
 
 def build_recipe(config: Config) -> Recipe:

@@ -43,19 +43,19 @@ TABLES = {"sine": sine_table, "binary": binary_table, "linear": linear_table, "l
 
 
 def build_classifier(
-    config: ModelConfig, window: int, channels: int, classes: int, *, pretrained: bool = False
+    config: ModelConfig, window: int, stem: int, channels: int, classes: int, *, pretrained: bool = False
 ) -> NetworkAnomalyClassifier:
     """A classifier of the config's shape.
 
     Args:
-        window: rows, as `config.window` is in the data's interval.
+        window, stem: rows, as the config's are in the data's interval.
         channels: per row.
         pretrained: a language model with a `path` gets its weights from there; else all weights are fresh.
 
     Raises:
         ConfigError: sizes do not go together once the window is known in rows.
     """
-    encoder = MetricEncoder(channels, config.width, config.stem)
+    encoder = MetricEncoder(channels, config.width, stem, row_layer=config.row_layer, dropout=config.dropout)
     if isinstance(config.sequence_model, LanguageModelConfig):
         sequence_model: SequenceModel = _language_model(config, config.sequence_model, window, pretrained)
     else:

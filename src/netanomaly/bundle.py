@@ -19,7 +19,7 @@ from torch import Tensor
 from netanomaly.bundle_formats import FORMAT, MIGRATIONS, up_to_date
 from netanomaly.config import Config, parse_config
 from netanomaly.data.channels import Channels
-from netanomaly.durations import parse_duration, span_rows
+from netanomaly.durations import AUTO, parse_duration, span_rows
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import atomic, sha256, write_json
 
@@ -101,6 +101,8 @@ def _check_whole(bundle: Bundle) -> None:
     if not all(bool(weight.isfinite().all()) for weight in bundle.weights.values()):
         raise ValueError("some weights are not finite")
     chosen, interval = bundle.config.channels, parse_duration(bundle.config.data.interval)
+    if AUTO in (chosen.levels, chosen.baselines, bundle.config.model.window, bundle.config.model.stem):
+        raise ValueError("the config leaves open (auto) what training has to settle")
     baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
     if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:
         raise ValueError("the channels are not those of the config")

@@ -10,7 +10,7 @@ from torch import Tensor
 Content = dict[str, Any]
 Weights = dict[str, Tensor]
 
-FORMAT = 2
+FORMAT = 3
 """The format that this version writes."""
 
 
@@ -38,7 +38,20 @@ def from_1_to_2(content: Content, weights: Weights) -> tuple[Content, Weights]:
     return {**content, "config": config}, moved
 
 
-MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {1: from_1_to_2}
+def from_2_to_3(content: Content, weights: Weights) -> tuple[Content, Weights]:
+    """A model got members, its encoder a layer for each row; the levels may be hidden."""
+    config = content["config"]
+    config = {
+        **config,
+        "channels": {**config["channels"], "levels": "seen"},
+        "model": {**config["model"], "members": 1, "row_layer": False},
+        "training": {**config["training"], "min_steps": 0},
+    }
+    moved = {f"members.0.{name}": weight for name, weight in weights.items()}
+    return {**content, "config": config}, moved
+
+
+MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {1: from_1_to_2, 2: from_2_to_3}
 """For each older format the step to the next."""
 
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from netanomaly.config_errors import explain
 from netanomaly.config_fields import Listed, Section, SpanField
 from netanomaly.config_model import ModelConfig
+from netanomaly.data.channels import LEVELS
 from netanomaly.data.schema import UNITS, Kind
 from netanomaly.durations import check_gap, parse_duration
 from netanomaly.errors import ConfigError
@@ -157,7 +158,7 @@ class DataConfig(Section):
         return self
 
 
-ChannelKind = Literal["deviation", "log_ratio", "spread", "change", "missing", "level"]
+ChannelKind = Literal["deviation", "log_ratio", "spread", "change", "missing", "level", "log_level"]
 
 
 class ChannelsConfig(Section):
@@ -169,14 +170,30 @@ class ChannelsConfig(Section):
         "spread",
         "change",
         "missing",
+        "log_level",
     )
-    baselines: Annotated[tuple[SpanField, ...], Field(min_length=1), Listed] = (256,)
+    levels: Literal["auto", "seen", "hidden", "both"] = "auto"  # which members of the model see the levels
+    baselines: Literal["auto"] | Annotated[tuple[SpanField, ...], Field(min_length=1), Listed] = "auto"
+
+    @model_validator(mode="after")
+    def _levels_fit(self) -> Self:
+        if self.levels in ("hidden", "both") and not self.may_hide:
+            raise ValueError(
+                f"levels: {self.levels} needs in kinds a level ({', '.join(LEVELS)}) and something else than levels"
+            )
+        return self
+
+    @property
+    def may_hide(self) -> bool:
+        """Whether a member can do without the levels."""
+        return bool(set(self.kinds) & set(LEVELS)) and bool(set(self.kinds) - set(LEVELS) - {"missing"})
 
 
 class TrainingConfig(Section):
     """How the classifier learns."""
 
     epochs: int = Field(default=20, ge=1)
+    min_steps: int = Field(default=300, ge=0)  # small data are gone through more often than `epochs`
     batch_size: int = Field(default=8, ge=1)  # stretches of `stretch` rows
     stretch: int = Field(default=128, ge=1)  # rows classified in one go; their history comes on top
     stride: int = Field(default=1, ge=1)  # every n-th row of a stretch is learnt from, others each epoch
@@ -187,7 +204,8 @@ class TrainingConfig(Section):
     label_smoothing: float = Field(default=0.05, ge=0, lt=1)
     class_weights: Literal["none", "balanced", "sqrt"] = "none"  # sqrt: square root of balanced
     jitter: float = Field(default=0.1, ge=0)  # random scale and shift of channels, per stretch
-    patience: int = Field(default=10, ge=1)  # epochs without a better validation score before stopping
+    patience: int | None = Field(default=None, ge=1)  # epochs without a better validation score before stopping;
+    # the best epoch is kept then, else the last
 
     @model_validator(mode="after")
     def _stride_fits(self) -> Self:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from netanomaly.durations import check_span
+from netanomaly.durations import check_auto_span, check_span
 
 
 class Section(BaseModel):
@@ -34,4 +34,5 @@ def of_kind(default: str) -> BeforeValidator:
 
 
 SpanField = Annotated[int | str, AfterValidator(check_span)]
+AutoSpanField = Annotated[int | str, AfterValidator(check_auto_span)]
 Listed = BeforeValidator(one_or_list)

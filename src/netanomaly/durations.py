@@ -21,6 +21,8 @@ LONGEST = 2**62
 
 Span = int | str
 """A length of time: a number of rows, or a duration such as `32s`."""
+AUTO = "auto"
+"""In the place of a span: it is found from the data."""
 
 
 def parse_duration(text: str) -> int:
@@ -55,6 +57,11 @@ def check_span(span: Span) -> Span:
     elif span < 1:
         raise ValueError(f"{span} rows is too short; give 1 or more rows, or a duration like 32s")
     return span
+
+
+def check_auto_span(span: Span) -> Span:
+    """The span itself, if it is `auto` or what `check_span` takes."""
+    return span if span == AUTO else check_span(span)
 
 
 def check_gap(span: Span) -> Span:

@@ -12,7 +12,7 @@ from netanomaly.config import Config
 from netanomaly.config_model import AttentionConfig
 from netanomaly.errors import ConfigError
 
-_POOLED = re.compile(r"sequence_model\.blocks\.\d+\.attention\.(key|value)\.(weight|bias)")
+_POOLED = re.compile(r"members\.\d+\.sequence_model\.blocks\.\d+\.attention\.(key|value)\.(weight|bias)")
 
 
 def group_heads(bundle: Bundle, n_kv_heads: int) -> Bundle:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netanomaly.auto_spans import with_spans
 from netanomaly.build import (
     build_cells,
     build_grid,
@@ -79,12 +80,21 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
         row_parts, given_purge = table.parts, None
     else:
         config, row_parts, given_purge = build_row_parts(config, table, form)
+    config = with_spans(config, _training_labels(grid, row_parts))
     history = history_rows(config)
     split = purge(grid, row_parts, history if given_purge is None else given_purge)
     report = split_report(grid, split, history)
     prepared = Prepared(config, table, grid, split, history, report, {**fingerprint, "rows": len(table)})
     _check_enough(prepared, build_spans(config).window)
     return prepared
+
+
+def _training_labels(grid: Grid, row_parts: NDArray[np.int8]) -> list[NDArray[np.object_]]:
+    """Labels of the steps that hold training rows, (T,) per segment; the others have none."""
+    return [
+        np.where((segment.rows >= 0) & (row_parts[segment.rows] == TRAIN), segment.labels, UNLABELLED)
+        for segment in grid.segments
+    ]
 
 
 def read_labelled(config: Config, files: Sequence[str]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 
 from netanomaly import __version__
 from netanomaly.build import (
     build_device,
-    build_model,
-    build_recipe,
     build_spans,
     resolve_model,
     threads,
@@ -28,19 +25,15 @@ from netanomaly.build import (
 )
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config
-from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.channels import Channels
-from netanomaly.data.ingest import NO_DATA
-from netanomaly.data.splits import TRAIN, VALIDATION
+from netanomaly.data.splits import TRAIN
+from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics
 from netanomaly.errors import ConfigError
-from netanomaly.evaluation.metrics import macro_f1
 from netanomaly.files import TEMPORARY, write_json, write_text
-from netanomaly.model.classifier import NetworkAnomalyClassifier
+from netanomaly.members import Outcome, fit_members
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Frames, Prepared, prepare
 from netanomaly.scoring import evaluate
-from netanomaly.training.engine import segment_logits
-from netanomaly.training.trainer import Outcome, fit
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +62,7 @@ def train(
         ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
         DataError: the data are wrong.
         TrainingError: the loss is not a finite number any more.
-        KeyboardInterrupt: Ctrl-C. Both after saving the best epoch so far, if there is one.
+        KeyboardInterrupt: Ctrl-C. Both after saving what was learnt so far, if an epoch was finished.
     """
     checked = resolve_model(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
     warn_of_weights(checked)
@@ -82,19 +75,19 @@ def train(
     with threads(checked):
         bundle, outcome = _fit(prepared, device, directory / LOG)
         (directory / EVALUATION).unlink(missing_ok=True)  # only now that there is something to replace it all with
-        write_text(directory / RESOLVED, prepared.config.to_yaml())
+        write_text(directory / RESOLVED, bundle.config.to_yaml())
         write_json(directory / SPLIT, prepared.report)
         save_bundle(directory, bundle)
         write_text(directory / EXPLANATION, _explanation(bundle, outcome))
         log.info(
-            "best epoch %d of %d: validation macro-F1 %.3f, %.0f s",
-            outcome.best_epoch,
-            outcome.epochs,
-            outcome.best_validation_macro_f1,
+            "%d members, channels.levels: %s, validation macro-F1 %.3f, %.0f s",
+            len(outcome.members),
+            outcome.levels,
+            outcome.validation_macro_f1,
             outcome.seconds,
         )
         if outcome.stopped_by is not None:
-            log.warning("stopped early; the best epoch so far is saved in %s", directory)
+            log.warning("stopped early; what was learnt so far is saved in %s", directory)
             raise outcome.stopped_by
         predictor = Predictor(bundle, device)
         if prepared.report["test"]["rows"]:
@@ -103,29 +96,14 @@ def train(
 
 
 def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
-    """Channels, classes and a trained model from the training and validation parts."""
-    config = prepared.config
-    classes = _classes(prepared)
-    _tell_useless_metrics(prepared)
+    """Channels, classes and trained members from the training and validation parts."""
+    tell_useless_metrics(prepared)
+    prepared = fill_gaps_of_labels(prepared)
     channels = _fit_channels(prepared)
-    training = _channel_segments(prepared, channels, TRAIN, classes)
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):  # leave the caller's draws alone
-        torch.manual_seed(config.seed)
-        model = build_model(config, channels.count, len(classes), pretrained=True).to(device)
-        outcome = fit(
-            model,
-            [segment for segment, _ in training],
-            _validation_score(prepared, channels, classes, model, device),
-            torch.tensor([prepared.report["train"]["classes"][name] for name in classes], dtype=torch.float64),
-            model.history_rows,
-            build_recipe(config),
-            seed=config.seed,
-            device=device,
-            log_path=log_path,
-        )
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    weights = {name: weight.cpu() for name, weight in model.state_dict().items()}
-    return Bundle(config, channels, classes, weights, _facts(prepared, outcome, parameters)), outcome
+    learnt = fit_members(prepared, channels, _classes(prepared), device, log_path)
+    weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
+    facts = _facts(prepared, learnt.outcome)
+    return Bundle(learnt.config, channels, learnt.classes, weights, facts), learnt.outcome
 
 
 def _fit_channels(prepared: Prepared) -> Channels:
@@ -138,31 +116,7 @@ def _fit_channels(prepared: Prepared) -> Channels:
     )
 
 
-def _validation_score(
-    prepared: Prepared,
-    channels: Channels,
-    classes: Sequence[str],
-    model: NetworkAnomalyClassifier,
-    device: torch.device,
-) -> Callable[[], float]:
-    """The model's macro-F1 on the validation rows, as it is when asked."""
-    validation = _channel_segments(prepared, channels, VALIDATION, classes)
-    pairs = zip(prepared.grid.segments, prepared.labelled(VALIDATION), strict=True)
-    truth = np.concatenate([segment.labels[mask] for segment, mask in pairs])
-    names = np.array(classes, dtype=object)
-
-    def score() -> float:
-        logits = segment_logits(model, [segment for segment, _ in validation], len(classes), model.history_rows, device)
-        predicted = [
-            np.where(segment.valid[mask], names[rows[mask].argmax(axis=1)], NO_DATA)
-            for rows, (segment, mask) in zip(logits, validation, strict=True)
-        ]
-        return macro_f1(truth, np.concatenate(predicted))
-
-    return score
-
-
-def _facts(prepared: Prepared, outcome: Outcome, parameters: int) -> dict[str, Any]:
+def _facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
     """How the bundle came about, for people."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -176,13 +130,7 @@ def _facts(prepared: Prepared, outcome: Outcome, parameters: int) -> dict[str, A
         "history_rows": prepared.history_rows,
         "data": prepared.fingerprint,
         "split": prepared.report,
-        "training": {
-            "best_epoch": outcome.best_epoch,
-            "validation_macro_f1": outcome.best_validation_macro_f1,
-            "epochs": outcome.epochs,
-            "seconds": round(outcome.seconds, 1),
-            "parameters": parameters,
-        },
+        "training": outcome.facts(),
     }
 
 
@@ -190,20 +138,6 @@ def _classes(prepared: Prepared) -> tuple[str, ...]:
     """Class names in a fixed order: the normal state, then the alphabet."""
     normal = prepared.config.data.normal
     return tuple(sorted(prepared.report["train"]["classes"], key=lambda name: (name != normal, name)))
-
-
-def _channel_segments(
-    prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]
-) -> list[tuple[ChannelSegment, NDArray[np.bool_]]]:
-    """Segments that hold rows of a part, with targets at those rows only, and which rows those are."""
-    number = {name: i for i, name in enumerate(classes)}
-    result = []
-    for segment, mask in zip(prepared.grid.segments, prepared.labelled(part), strict=True):
-        if mask.any():
-            targets = np.array([number.get(name, IGNORED) for name in segment.labels], dtype=np.int64)
-            targets[~mask] = IGNORED
-            result.append((channel_segment(segment, channels, targets), mask))
-    return result
 
 
 def _refuse_to_replace(directory: Path, overwrite: bool) -> None:
@@ -263,18 +197,6 @@ def _tell_split(report: Mapping[str, Any]) -> None:
         log.info("the parts share no series and no rows")
 
 
-def _tell_useless_metrics(prepared: Prepared) -> None:
-    masks = [parts == TRAIN for parts in prepared.split.parts]
-    rows = np.concatenate([s.values[m] for s, m in zip(prepared.grid.segments, masks, strict=True)])
-    names = np.array([metric.name for metric in prepared.config.data.metrics])
-    empty = np.isnan(rows).all(axis=0)
-    constant = np.zeros(len(names), dtype=bool)
-    constant[~empty] = np.nanmin(rows[:, ~empty], axis=0) == np.nanmax(rows[:, ~empty], axis=0)
-    for what, found in (("missing in every training row", empty), ("constant in the training rows", constant)):
-        if found.any():
-            log.warning("%d of %d metrics are %s: %s", found.sum(), len(names), what, ", ".join(names[found]))
-
-
 def _explanation(bundle: Bundle, outcome: Outcome) -> str:
     return f"""{_TITLE}
 
@@ -282,11 +204,11 @@ def _explanation(bundle: Bundle, outcome: Outcome) -> str:
 | --- | --- |
 | {RESOLVED} | the configuration, every key |
 | {SPLIT} | which series and rows trained, validated and tested, and what they share |
-| {LOG} | one JSON line per epoch: loss, gradient norm, learning rate, validation macro-F1 |
+| {LOG} | one JSON line per epoch of each member: loss, gradient norm, learning rate, validation macro-F1 |
 | {WEIGHTS}, {CONTENT}, {MANIFEST} | the bundle: weights, everything else needed to predict, sizes and SHA-256 |
 | {EVALUATION} | scores on the test part beside the baselines, if there is one |
 
-Best epoch {outcome.best_epoch} of {outcome.epochs}, validation macro-F1 {outcome.best_validation_macro_f1:.3f}.
+{len(outcome.members)} members, validation macro-F1 {outcome.validation_macro_f1:.3f}.
 Classes: {json.dumps(list(bundle.classes), ensure_ascii=False)}.
 A decision depends on {bundle.facts["history_rows"]} earlier rows.
 

@@ -54,10 +54,11 @@ class StreamingPredictor:
         self._cut = False  # an update was interrupted: some rows are taken, others are not
         spans, model = build_spans(predictor.config), predictor.model
         self._baseline = channel_history(predictor.config.channels.kinds, spans.baselines) + 1  # rows of metrics kept
-        self._kernel, self._window = model.encoder.kernel, spans.window
+        self._kernel, self._window = model.kernel, spans.window
         self._kept = max(self._kernel, self._window)  # rows whose validity is kept
-        embedding = predictor.config.model.width
-        remembered = model.sequence_model.remember(torch.zeros(1, 1, embedding, device=predictor.device)).shape[-1]
+        nothing = torch.zeros(1, self._kernel, predictor.channels.count, device=predictor.device)
+        with torch.inference_mode():
+            remembered = model.remember(model.embed(nothing, nothing[..., 0] > 0)).shape[-1]
         self._grid = LiveGrid(build_feed_rule(predictor.config), 0)
         self._values = np.empty((0, self._baseline, len(self._form.metrics)))
         self._channels = np.empty((0, self._kernel, predictor.channels.count), dtype=np.float32)
@@ -206,11 +207,11 @@ class StreamingPredictor:
         channels = self._channels[at, _last(step, self._kernel, self._kernel)]  # (n, kernel, C)
         joined = self._valid[at, _last(step, self._kernel, self._kept)]  # (n, kernel)
         held = self._valid[at, _last(step, self._window, self._kept)]  # (n, L)
-        newest = model.encoder(torch.from_numpy(channels).to(device), torch.from_numpy(joined).to(device))  # (n, 1, D)
-        self._memory[slots, step % self._window] = model.sequence_model.remember(newest)[:, 0]
-        remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, R)
-        read = model.sequence_model.recall(newest[:, 0], remembered, torch.from_numpy(held).to(device))
-        return softmax(model.classify(read).float().cpu().numpy())
+        newest = model.embed(torch.from_numpy(channels).to(device), torch.from_numpy(joined).to(device))  # (n, M D)
+        self._memory[slots, step % self._window] = model.remember(newest)
+        remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, M R)
+        logits = model.recall(newest, remembered, torch.from_numpy(held).to(device))
+        return softmax(logits.float().cpu().numpy())
 
     def _refuse(
         self, table: Table, slots: NDArray[np.int64], order: NDArray[np.int64], is_first: NDArray[np.bool_]

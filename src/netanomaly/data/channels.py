@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from netanomaly.data.rolling import newest_median, newest_std, rolling_median, rolling_std
 
-CHANNEL_KINDS = ("deviation", "log_ratio", "spread", "change", "missing", "level")
+CHANNEL_KINDS = ("deviation", "log_ratio", "spread", "change", "missing", "level", "log_level")
+LEVELS = ("level", "log_level")
+"""Kinds that say where a metric stands, not how it moved: of use where the network stays the same."""
 _NEEDS_BASELINE = ("deviation", "log_ratio", "spread")
 _BLOCK = 4096
 """Rows whose channels are computed at a time: few enough for all that comes in between to stay in the cache."""
@@ -34,10 +36,11 @@ class Channels:
         change      x - x of the row before
         missing     1 where x is missing, else 0
         level       x
+        log_level   log(1 + |x| / e), with the sign of x
     where e, the metric's `floor`, is its small positive value in training (for a metric that stays far from zero e is
     large against s, and spread is nearly deviation). Each but `missing` is centred and
-    scaled as in training and squashed by asinh, so that a value 20 deviations away stays usable. What cannot
-    be computed (missing) is 0.
+    scaled as in training and squashed by asinh, so that a value 20 deviations away stays usable; log_level ends at 10
+    instead. What cannot be computed (missing) is 0.
 
     Attributes:
         kinds: of `CHANNEL_KINDS`, in this order in the output.
@@ -113,7 +116,9 @@ class Channels:
         with np.errstate(over="ignore", invalid="ignore"):  # values near the largest float; what comes of them is cut
             for group, (kind, raw) in enumerate(_raw_channels(past, self.kinds, self.baselines, self.floor)):
                 columns = slice(group * width, (group + 1) * width)
-                scaled = raw if kind == "missing" else np.arcsinh((raw - self.offset[columns]) / self.scale[columns])
+                scaled = (
+                    raw if kind == "missing" else _squashed(kind, (raw - self.offset[columns]) / self.scale[columns])
+                )
                 result[:, columns] = np.nan_to_num(scaled, nan=0.0, posinf=_FURTHEST, neginf=-_FURTHEST)
         return result
 
@@ -145,7 +150,7 @@ class Channels:
         arrays = {key: np.array(state[key], dtype=np.float64) for key in ("centre", "floor", "offset", "scale")}
         if not set(kinds) <= set(CHANNEL_KINDS) or any(type(length) is not int or length < 1 for length in baselines):
             raise ValueError(f"unknown channels: kinds {kinds}, baselines {baselines}")
-        groups = sum(len(baselines) if kind in _NEEDS_BASELINE else 1 for kind in kinds)
+        groups = len(channel_groups(kinds, baselines))
         metrics = arrays["centre"].size
         wanted = {"centre": metrics, "floor": metrics, "offset": groups * metrics, "scale": groups * metrics}
         if (arrays["scale"] <= 0).any() or (arrays["floor"] <= 0).any():
@@ -194,6 +199,8 @@ def _raw_channels(
             yield kind, np.isnan(values).astype(np.float64)
         elif kind == "level":
             yield kind, values
+        elif kind == "log_level":
+            yield kind, np.sign(values) * np.log1p(np.abs(values) / floor)
         else:
             for length, middle in baseline.items():
                 if kind == "deviation":
@@ -224,6 +231,18 @@ def _fit_metric(
         for kind, channel in zip(names, zip(*raw, strict=True), strict=True)
     ]
     return float(centre[0]), float(floor[0]), [offset for offset, _ in scaling], [scale for _, scale in scaling]
+
+
+def _squashed(kind: str, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A channel without its far values; what is a logarithm has few of them."""
+    return np.clip(scaled, -10, 10) if kind == "log_level" else np.arcsinh(scaled)
+
+
+def channel_groups(kinds: Sequence[str], baselines: Sequence[int]) -> list[str]:
+    """The kind of each group of channels, one channel of every metric, in the order of the output."""
+    return [
+        kind for kind in CHANNEL_KINDS if kind in kinds for _ in range(len(baselines) if kind in _NEEDS_BASELINE else 1)
+    ]
 
 
 def channel_history(kinds: Sequence[str], baselines: Sequence[int]) -> int:

@@ -31,6 +31,7 @@ class Recipe:
     """How to train; the fields are those of the config's section `training`."""
 
     epochs: int
+    min_steps: int
     batch_size: int
     stretch: int
     stride: int
@@ -41,13 +42,14 @@ class Recipe:
     label_smoothing: float
     class_weights: ClassWeights
     jitter: float
-    patience: int
+    patience: int | None
 
 
 @dataclass(frozen=True)
 class EpochRecord:
     """One line of the log; the learning rate is that of the last step."""
 
+    member: int
     epoch: int
     steps: int
     loss: float | None
@@ -59,10 +61,10 @@ class EpochRecord:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What training came to; the model holds the weights of the best epoch."""
+    """What training came to; the model holds the weights of the kept epoch: the last, or with patience the best."""
 
-    best_epoch: int
-    best_validation_macro_f1: float
+    kept_epoch: int
+    validation_macro_f1: float
     epochs: int
     seconds: float
     stopped_by: KeyboardInterrupt | TrainingError | None = None
@@ -79,11 +81,14 @@ def fit(
     seed: int,
     device: torch.device,
     log_path: Path,
+    member: int = 1,
+    members: int = 1,
 ) -> Outcome:
-    """Train the model in place and leave the weights of its best validation score in it.
+    """Train the model in place.
 
-    Ctrl-C and a loss that is not finite end training early in the same way once there is an epoch to keep; the
-    outcome then holds what stopped it.
+    The last epoch is kept: the learning rate has come down to zero, and the best of many epochs on a small validation
+    part is largely luck. With patience it is the one with the best validation score. So it is where Ctrl-C or a loss
+    that is not finite end training early, once there is an epoch to keep; the outcome then holds what stopped it.
 
     Args:
         training: segments with targets at training rows only.
@@ -91,8 +96,10 @@ def fit(
         counts: training rows of each class, (K,).
         history: rows in front of a stretch.
         log_path: gets one JSON line per epoch.
+        member, members: which of how many models this is, for the log.
     """
-    trainer = _Trainer(model, training, score, history, recipe, seed, log_path)
+    trainer = _Trainer(model, training, score, history, recipe, seed, log_path, member)
+    trainer.title = "training" if members == 1 else f"training {member} of {members}"
     return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
 
@@ -108,16 +115,17 @@ class _Trainer:
         recipe: Recipe,
         seed: int,
         log_path: Path,
+        member: int,
     ) -> None:
         self.model, self.training, self.score = model, training, score
-        self.history, self.recipe, self.seed, self.log_path = history, recipe, seed, log_path
+        self.history, self.recipe, self.seed, self.log_path, self.member = history, recipe, seed, log_path, member
+        self.title = "training"
         groups = _parameter_groups(model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
-        epochs = range(1, recipe.epochs + 1)
-        self.total_steps = sum(-(-len(self.plan(epoch)) // recipe.batch_size) for epoch in epochs)
+        self.epochs, self.total_steps = self._lengths()
         self.warmup_steps = round(recipe.warmup * self.total_steps)
         self.step = self.epoch = self.best_epoch = 0
-        self.best_score = -1.0
+        self.best_score = self.last_score = -1.0
         self.best_weights = copy.deepcopy(model.state_dict())
         self.started = time.perf_counter()
 
@@ -125,14 +133,15 @@ class _Trainer:
         """All epochs, or as many as patience and the user allow; the best weights end in the model."""
         stopped_by: KeyboardInterrupt | TrainingError | None = None
         hidden = None if log.isEnabledFor(logging.INFO) else True  # None: shown on a terminal
-        with tqdm(total=self.total_steps, desc="training", unit="step", disable=hidden) as bar:
+        with tqdm(total=self.total_steps, desc=self.title, unit="step", disable=hidden) as bar:
             try:
-                while self.epoch < self.recipe.epochs and self.epoch - self.best_epoch < self.recipe.patience:
+                while self.epoch < self.epochs and self.epoch - self.best_epoch < (self.recipe.patience or math.inf):
                     self.epoch += 1
                     record = self._run_epoch(weights, bar)
                     if bar.disable:  # no terminal: a line per epoch instead of the bar
                         log.info(
-                            "epoch %d: loss %s, validation macro-F1 %.3f",
+                            "%s, epoch %d: loss %s, validation macro-F1 %.3f",
+                            self.title,
                             record.epoch,
                             "none" if record.loss is None else f"{record.loss:.3f}",
                             record.validation_macro_f1,
@@ -141,9 +150,19 @@ class _Trainer:
                 if not self.best_epoch:
                     raise
                 stopped_by = stop
-        self.model.load_state_dict(self.best_weights)
         seconds = time.perf_counter() - self.started
+        if stopped_by is None and self.recipe.patience is None:
+            return Outcome(self.epoch, self.last_score, self.epoch, seconds)
+        self.model.load_state_dict(self.best_weights)
         return Outcome(self.best_epoch, self.best_score, self.epoch, seconds, stopped_by)
+
+    def _lengths(self) -> tuple[int, int]:
+        """Epochs and steps: as many epochs as the recipe says, more if they have less than its least steps."""
+        epochs = steps = 0
+        while epochs < self.recipe.epochs or steps < self.recipe.min_steps:
+            epochs += 1
+            steps += -(-len(self.plan(epochs)) // self.recipe.batch_size)
+        return epochs, steps
 
     def plan(self, epoch: int) -> list[tuple[int, int]]:
         """The stretches of an epoch in their order: a function of seed and epoch alone."""
@@ -178,13 +197,13 @@ class _Trainer:
             rate=self.rate,
             after_step=after_step,
         )
-        value = self.score()
+        value = self.last_score = self.score()
         if value > self.best_score:
             self.best_score, self.best_epoch = value, self.epoch
             self.best_weights = copy.deepcopy(self.model.state_dict())
         seconds = time.perf_counter() - self.started
         loss = sums.loss if sums.steps else None  # None: the stride left no row to learn in the whole epoch
-        record = EpochRecord(self.epoch, self.step, loss, sums.gradient_norm, last_rate, value, seconds)
+        record = EpochRecord(self.member, self.epoch, self.step, loss, sums.gradient_norm, last_rate, value, seconds)
         _write(self.log_path, record)
         return record
 
