@@ -25,14 +25,19 @@ import numpy as np
 import pandas as pd
 import torch
 
-from netanomaly import keep_freed_memory, load
-from netanomaly.build import build_input_format, build_model
-from netanomaly.bundle import Bundle, save_bundle
-from netanomaly.chunked import ChunkedPredictor
-from netanomaly.config import load_config
-from netanomaly.csv_lines import csv_lines
-from netanomaly.data.channels import Channels
-from netanomaly.data.ingest import read_tables
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.bench.one_block import BASELINE, ONE_BLOCK  # noqa: E402
+
+from netanomaly import keep_freed_memory, load  # noqa: E402
+from netanomaly.build import build_input_format, build_model  # noqa: E402
+from netanomaly.bundle import Bundle, save_bundle  # noqa: E402
+from netanomaly.chunked import ChunkedPredictor  # noqa: E402
+from netanomaly.config import load_config  # noqa: E402
+from netanomaly.csv_lines import csv_lines  # noqa: E402
+from netanomaly.data.channels import Channels  # noqa: E402
+from netanomaly.data.ingest import read_tables  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -83,11 +88,12 @@ def end_to_end(directory: Path, rows: int, rounds: int) -> dict[str, float]:
 
 
 def make_bundle(directory: Path) -> None:
-    """Fresh weights of the default configuration."""
+    """Fresh weights of one member of the default configuration, with fixed spans."""
     metrics = [f"metric_{number}" for number in range(METRICS)]
-    config = load_config({"data": {"metrics": metrics, "series": "series", "interval": "1s"}, "device": "cpu"})
+    data = {"metrics": metrics, "series": "series", "interval": "1s"}
+    config = load_config({"data": data, "device": "cpu"}, ONE_BLOCK)
     values = np.random.default_rng(0).lognormal(0, 1, (5000, METRICS))
-    channels = Channels.fit([values], [np.full(5000, True)], config.channels.kinds, (256,))
+    channels = Channels.fit([values], [np.full(5000, True)], config.channels.kinds, (BASELINE,))
     torch.manual_seed(0)
     weights = build_model(config, channels.count, len(CLASSES)).state_dict()
     facts: dict[str, Any] = {"split": {"train": {"series": []}}}

@@ -16,6 +16,7 @@ import argparse
 import json
 import logging
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,19 +25,23 @@ from typing import Any
 
 import torch
 
-from netanomaly import load_config, train
-from netanomaly.build import build_model, build_spans, resolve_model, threads
-from netanomaly.bundle import load_bundle
-from netanomaly.config import Config
-from netanomaly.data.batches import channel_segment
-from netanomaly.data.channels import Channels
-from netanomaly.data.splits import TEST
-from netanomaly.files import write_json, write_text
-from netanomaly.model.language_model import read_architecture
-from netanomaly.prepare import prepare
-from netanomaly.training.engine import segment_logits
-
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.bench.one_block import EARLY_STOPPING, ONE_BLOCK  # noqa: E402
+
+from netanomaly import load_config, train  # noqa: E402
+from netanomaly.build import build_model, build_spans, resolve_model, threads  # noqa: E402
+from netanomaly.bundle import load_bundle  # noqa: E402
+from netanomaly.config import Config  # noqa: E402
+from netanomaly.data.batches import channel_segment  # noqa: E402
+from netanomaly.data.channels import Channels  # noqa: E402
+from netanomaly.data.splits import TEST  # noqa: E402
+from netanomaly.files import write_json, write_text  # noqa: E402
+from netanomaly.model.language_model import read_architecture  # noqa: E402
+from netanomaly.prepare import prepare  # noqa: E402
+from netanomaly.training.engine import segment_logits  # noqa: E402
+
 LOOK_UP, LANGUAGE = ROOT / "configs" / "quickstart.yaml", ROOT / "configs" / "language_model.yaml"
 BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 ROUNDS = 3
@@ -171,7 +176,8 @@ def as_table(results: dict[str, Any]) -> str:
 def _config(name: str, *changes: str) -> Config:
     """The configuration of a choice."""
     path, own = _described(name)
-    return load_config(path, [*own, "threads=1", f"data.root={json.dumps(str(ROOT))}", *changes])
+    recipe = EARLY_STOPPING if path == LOOK_UP else EARLY_STOPPING[:1]  # the other says itself when it stops
+    return load_config(path, [*ONE_BLOCK, *recipe, *own, "threads=1", f"data.root={json.dumps(str(ROOT))}", *changes])
 
 
 def _described(name: str) -> tuple[Path, list[str]]:

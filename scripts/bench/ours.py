@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from scripts.bench.data import BATCH, CLASSES, HEADS, METRICS, WIDTH, WINDOW, rows
+from scripts.bench.one_block import STEM
 from scripts.bench.worker import Task, serve
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -24,7 +25,6 @@ from netanomaly.model.positions import sinusoidal_table
 from netanomaly.training.engine import segment_logits, train_epoch
 
 DEVICE = torch.device("cpu")
-STEM = 9
 
 
 def segments(count: int, metrics: int, series: int = 1) -> list[ChannelSegment]:
@@ -40,7 +40,7 @@ def classifier(request: dict[str, Any]) -> NetworkAnomalyClassifier:
     choice: dict[str, Any] = {"kind": "attention", "n_heads": HEADS, "execution": request.get("execution", "auto")}
     sizes = {"width": request.get("width", WIDTH), "window": request.get("window", WINDOW)}
     dropout = {key: request[key] for key in ("dropout",) if key in request}
-    config = ModelConfig.model_validate({**sizes, **dropout, "sequence_model": choice})
+    config = ModelConfig.model_validate({**sizes, **dropout, "row_layer": False, "sequence_model": choice})
     return build_classifier(config, sizes["window"], STEM, request.get("metrics", METRICS), CLASSES).to(DEVICE)
 
 

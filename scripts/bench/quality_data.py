@@ -12,7 +12,7 @@ from scripts.bench.quality_problem import BASELINES, NO_TARGET, Problem, Problem
 from scripts.bench.quality_variants import VARIANTS, make_variant
 
 from netanomaly.config import ChannelsConfig, Config, load_config
-from netanomaly.data.channels import Channels
+from netanomaly.data.channels import LEVELS, Channels
 from netanomaly.data.splits import PART_NAMES, TEST, TRAIN
 from netanomaly.prepare import Prepared
 
@@ -83,7 +83,7 @@ def make_problem(prepared: Prepared, baselines: Sequence[int] = BASELINES) -> Pr
 
     Relative channels are those of the package's defaults, without levels.
     """
-    kinds = [kind for kind in ChannelsConfig().kinds if kind != "level"]
+    kinds = [kind for kind in ChannelsConfig().kinds if kind not in LEVELS]
     segments, parts = prepared.grid.segments, prepared.split.parts
     training = [(part == TRAIN) & segment.valid for segment, part in zip(segments, parts, strict=True)]
     values = [segment.values for segment in segments]

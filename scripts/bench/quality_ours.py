@@ -39,8 +39,8 @@ def answer(request: dict[str, Any]) -> None:
         "whole_seconds": whole,
         "scoring_seconds": scoring,
         "training_windows": prepared.report["train"]["rows"],
-        "epochs": predictor.facts["training"]["epochs"],
-        "best_epoch": predictor.facts["training"]["best_epoch"],
+        "members": predictor.facts["training"]["members"],
+        "levels": predictor.facts["training"]["levels"],
         "validation_macro_f1": predictor.facts["training"]["validation_macro_f1"],
     }
     found = np.concatenate([rows[mask] for rows, mask in zip(per_step, wanted, strict=True)])

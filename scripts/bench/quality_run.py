@@ -24,7 +24,8 @@ from netanomaly.prepare import Prepared, prepare
 
 OURS: dict[str, tuple[str, ...]] = {
     "ours": (),
-    "ours_levels": ('channels.kinds=["level", "missing"]',),
+    "ours_levels": ('channels.kinds=["level", "missing"]', "channels.levels=seen"),
+    "ours_one": ("model.members=1", "channels.levels=hidden"),
 }
 """Our configurations: what differs from the package's defaults."""
 SIMPLE = ("majority", "random")

@@ -2,7 +2,10 @@
 
 A window has to hold the incident and some of the calm before it, for there is what it differs from. It must not reach
 the incident before: what happened last says nothing about what happens now, though in data with faults in blocks of
-one kind it seems to. A baseline has to be much longer than incidents, or it adapts to them and loses them.
+one kind it seems to. Where the rows without a label lack metrics that the others have (`label_gaps`), it stays within
+the labelled rows of an incident: what lies around them is not known from training.
+
+A baseline has to be much longer than incidents, or it adapts to them and loses them.
 """
 
 from __future__ import annotations
@@ -23,12 +26,12 @@ log = logging.getLogger(__name__)
 
 CALM = 0.75
 """Share of the rows since the incident before that the window may reach back over."""
-SHORTEST, LONGEST = 4, 72
+SHORTEST, LONGEST = 2, 72
 """Rows of window and stem together. More than 72 has brought nothing on any data (docs/research-log.md)."""
 LONGEST_STEM = 9
 TIMES = 4
 """Length of a baseline in incidents, or in windows if that is more."""
-LONGEST_BASELINE = 4096
+SHORTEST_BASELINE, LONGEST_BASELINE = 32, 4096
 
 
 @dataclass(frozen=True)
@@ -48,29 +51,33 @@ class AutoSpans:
     baseline: int
 
 
-def incidents_of(labels: Sequence[NDArray[np.object_]], normal: str) -> Incidents:
+def incidents_of(labels: Sequence[NDArray[np.object_]], normal: str, *, has_label_gaps: bool = False) -> Incidents:
     """Incidents in the labels of segments, (T,) each: runs of one label other than `normal`.
 
-    Rows without a label do not end an incident whose label goes on after them.
+    Rows without a label do not end an incident whose label goes on after them, unless they lack metrics
+    (`has_label_gaps`); there is no calm to look at then.
     """
-    found = [pair for names in labels for pair in _incidents_of_segment(names, normal)]
+    found = [pair for names in labels for pair in _incidents_of_segment(names, normal, whole=not has_label_gaps)]
     lengths, calm = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return Incidents(lengths, calm)
 
 
-def _incidents_of_segment(names: NDArray[np.object_], normal: str) -> Iterator[tuple[int, float]]:
-    """(length, rows since the incident before) of each."""
+def _incidents_of_segment(names: NDArray[np.object_], normal: str, *, whole: bool) -> Iterator[tuple[int, float]]:
+    """(length, rows since the incident before) of each; if not `whole`, of each run of labelled rows."""
     places = np.flatnonzero(names != UNLABELLED)
     if not len(places):
         return
     labels = names[places]
-    starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
+    is_new = np.r_[True, labels[1:] != labels[:-1]]
+    if not whole:
+        is_new |= np.r_[True, np.diff(places) > 1]
+    starts = np.flatnonzero(is_new)
     ended = None  # last row of the incident before
     for start, end in zip(starts, np.r_[starts[1:], len(labels)] - 1, strict=True):
         if labels[start] == normal:
             continue
         first, last = int(places[start]), int(places[end])
-        yield last - first + 1, np.nan if ended is None else first - ended - 1
+        yield last - first + 1, np.nan if ended is None or not whole else first - ended - 1
         ended = last
 
 
@@ -82,20 +89,21 @@ def auto_spans(incidents: Incidents) -> AutoSpans:
     reach = int(np.clip(np.median(incidents.lengths + CALM * calm), SHORTEST, LONGEST))
     stem = min(LONGEST_STEM, reach // 2)
     longest = float(np.quantile(incidents.lengths, 0.9))
-    baseline = int(min(TIMES * max(reach, longest), LONGEST_BASELINE))
+    baseline = int(np.clip(TIMES * max(reach, longest), SHORTEST_BASELINE, LONGEST_BASELINE))
     return AutoSpans(reach - stem + 1, stem, baseline)
 
 
-def with_spans(config: Config, labels: Sequence[NDArray[np.object_]]) -> Config:
+def with_spans(config: Config, labels: Sequence[NDArray[np.object_]], *, has_label_gaps: bool = False) -> Config:
     """The config with rows in the place of `auto`.
 
     Args:
         labels: of the segments, (T,) each, with training rows labelled only.
+        has_label_gaps: metrics are missing where training rows are unlabelled.
     """
     model, channels = config.model, config.channels
     if AUTO not in (model.window, model.stem, channels.baselines):
         return config
-    found = auto_spans(incidents_of(labels, config.data.normal))
+    found = auto_spans(incidents_of(labels, config.data.normal, has_label_gaps=has_label_gaps))
     window: int | str = found.window if model.window == AUTO else model.window
     stem: int | Literal["auto"] = found.stem if model.stem == AUTO else model.stem
     baselines = (found.baseline,) if channels.baselines == AUTO else channels.baselines

@@ -6,20 +6,13 @@ import logging
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from netanomaly.build import build_grid_spans
-from netanomaly.data.ingest import UNLABELLED
 from netanomaly.data.splits import TRAIN, VALIDATION
+from netanomaly.label_gaps import filled, tied_to_labels
 from netanomaly.prepare import Prepared
 
 log = logging.getLogger(__name__)
-
-TIED = 0.5
-"""Difference in the share of missing rows, unlabelled against labelled ones, from which on a gap tells of labels."""
-ENOUGH = 30
-"""Rows of either kind that it takes to judge."""
 
 
 def tell_useless_metrics(prepared: Prepared) -> None:
@@ -36,14 +29,12 @@ def tell_useless_metrics(prepared: Prepared) -> None:
 
 
 def fill_gaps_of_labels(prepared: Prepared) -> Prepared:
-    """The rows to train and validate with, without gaps that give labels away.
+    """The rows to train and validate with, without gaps that give labels away (see `label_gaps`).
 
-    Some metrics are measured where rows are labelled and missing where they are not, because both were made by one
-    experiment. Rows to predict do not have such gaps, and a window in which they show tells a model where in the
-    timetable of the experiment its row stands, which is not what it is asked. In training and validation, the missing
-    rows get the value of the nearest row that has one, as far as `data.max_gap` allows.
+    There, missing values are taken from the nearest row, as far as `data.max_gap` allows.
     """
-    tied = _tied_to_labels(prepared)
+    segments, parts = prepared.grid.segments, prepared.split.parts
+    tied = tied_to_labels(segments, [part == TRAIN for part in parts])
     if not tied.any():
         return prepared
     names = [metric.name for metric, one in zip(prepared.config.data.metrics, tied, strict=True) if one]
@@ -55,34 +46,8 @@ def fill_gaps_of_labels(prepared: Prepared) -> Prepared:
         ", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
     )
     reach = build_grid_spans(prepared.config).max_gap
-    segments = tuple(
-        replace(segment, values=_filled(segment.values, (parts == TRAIN) | (parts == VALIDATION), tied, reach))
-        for segment, parts in zip(prepared.grid.segments, prepared.split.parts, strict=True)
+    mended = tuple(
+        replace(segment, values=filled(segment.values, (part == TRAIN) | (part == VALIDATION), tied, reach))
+        for segment, part in zip(segments, parts, strict=True)
     )
-    return replace(prepared, grid=replace(prepared.grid, segments=segments))
-
-
-def _tied_to_labels(prepared: Prepared) -> NDArray[np.bool_]:
-    """Metrics that are measured in labelled training rows and missing in unlabelled ones. (M,)"""
-    pairs = list(zip(prepared.grid.segments, prepared.split.parts, strict=True))
-    inside = [(parts == TRAIN) & segment.valid for segment, parts in pairs]
-    has_label = np.concatenate([s.labels[m] != UNLABELLED for (s, _), m in zip(pairs, inside, strict=True)])
-    missing = np.concatenate([np.isnan(s.values[m]) for (s, _), m in zip(pairs, inside, strict=True)])  # (rows, M)
-    if min(has_label.sum(), (~has_label).sum()) < ENOUGH:
-        return np.zeros(missing.shape[1], dtype=np.bool_)
-    return np.asarray(missing[~has_label].mean(axis=0) - missing[has_label].mean(axis=0) > TIED)
-
-
-def _filled(
-    values: NDArray[np.float64], rows: NDArray[np.bool_], metrics: NDArray[np.bool_], reach: int
-) -> NDArray[np.float64]:
-    """Values with the missing ones of some rows (T,) and metrics (M,) taken from the nearest row. (T, M) to (T, M)"""
-    columns = pd.DataFrame(values[:, metrics])
-    before, after = columns.ffill(limit=reach), columns.bfill(limit=reach)
-    steps = pd.DataFrame(np.where(columns.isna(), np.nan, np.arange(len(values))[:, None]))
-    here = np.arange(len(values))[:, None]
-    is_nearer = (here - steps.ffill().fillna(-np.inf)) <= (steps.bfill().fillna(np.inf) - here)
-    nearest = before.where(is_nearer, after).fillna(before).fillna(after).to_numpy()
-    result = values.copy()
-    result[:, metrics] = np.where(rows[:, None], nearest, values[:, metrics])
-    return result
+    return replace(prepared, grid=replace(prepared.grid, segments=mended))

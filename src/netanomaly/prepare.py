@@ -31,6 +31,7 @@ from netanomaly.data.reader import column_names
 from netanomaly.data.splits import PART_NAMES, TEST, TRAIN, VALIDATION, check_files_disjoint
 from netanomaly.errors import ConfigError, DataError
 from netanomaly.files import sha256
+from netanomaly.label_gaps import tied_to_labels
 
 Frames = pd.DataFrame | Mapping[str, pd.DataFrame]
 """Rows in memory: one frame, split as the config says, or frames by part: train, validation, test."""
@@ -80,7 +81,7 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
         row_parts, given_purge = table.parts, None
     else:
         config, row_parts, given_purge = build_row_parts(config, table, form)
-    config = with_spans(config, _training_labels(grid, row_parts))
+    config = _with_spans(config, grid, row_parts)
     history = history_rows(config)
     split = purge(grid, row_parts, history if given_purge is None else given_purge)
     report = split_report(grid, split, history)
@@ -89,12 +90,11 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
     return prepared
 
 
-def _training_labels(grid: Grid, row_parts: NDArray[np.int8]) -> list[NDArray[np.object_]]:
-    """Labels of the steps that hold training rows, (T,) per segment; the others have none."""
-    return [
-        np.where((segment.rows >= 0) & (row_parts[segment.rows] == TRAIN), segment.labels, UNLABELLED)
-        for segment in grid.segments
-    ]
+def _with_spans(config: Config, grid: Grid, row_parts: NDArray[np.int8]) -> Config:
+    """The config with rows for its spans, from the training rows alone."""
+    training = [(segment.rows >= 0) & (row_parts[segment.rows] == TRAIN) for segment in grid.segments]
+    labels = [np.where(rows, segment.labels, UNLABELLED) for rows, segment in zip(training, grid.segments, strict=True)]
+    return with_spans(config, labels, has_label_gaps=bool(tied_to_labels(grid.segments, training).any()))
 
 
 def read_labelled(config: Config, files: Sequence[str]) -> Table:

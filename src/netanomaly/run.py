@@ -73,7 +73,7 @@ def train(
     _tell_split(prepared.report)
     _make_ready(directory)
     with threads(checked):
-        bundle, outcome = _fit(prepared, device, directory / LOG)
+        bundle, outcome = fit_bundle(prepared, device, directory / LOG)
         (directory / EVALUATION).unlink(missing_ok=True)  # only now that there is something to replace it all with
         write_text(directory / RESOLVED, bundle.config.to_yaml())
         write_json(directory / SPLIT, prepared.report)
@@ -95,7 +95,7 @@ def train(
     return predictor
 
 
-def _fit(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
+def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
     """Channels, classes and trained members from the training and validation parts."""
     tell_useless_metrics(prepared)
     prepared = fill_gaps_of_labels(prepared)

@@ -1,0 +1,213 @@
+"""Recipes compared on rows to train and validate with: where the defaults come from. No test row is read.
+
+    python scripts/research.py --topics encoder                                 # the bundled testbed
+    python scripts/research.py --data-root DIR --topics levels spans            # the public data sets as well
+    python scripts/research.py --data-root DIR --set "quick=training.min_steps=100" --out runs/research.json
+
+Each variant is a name and changes to the defaults. It is trained on some of the training and validation rows of a data
+set and scored on the rest, fold after fold: on the testbed, whose links are alike, every link but those of the test
+part is held out in turn; elsewhere the validation part is held out. The figure is the mean macro-F1 of folds and seeds;
+of a difference between two variants a standard error is given. docs/research-log.md has what was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.bench.quality_data import PUBLIC, TESTBED, folds  # noqa: E402
+
+from netanomaly import keep_freed_memory  # noqa: E402
+from netanomaly.build import threads  # noqa: E402
+from netanomaly.config import Config, load_config  # noqa: E402
+from netanomaly.data.ingest import NO_PART, UNLABELLED  # noqa: E402
+from netanomaly.data.purge import Split, split_report  # noqa: E402
+from netanomaly.data.splits import TEST, TRAIN, VALIDATION  # noqa: E402
+from netanomaly.prepare import Prepared, prepare  # noqa: E402
+from netanomaly.run import fit_bundle  # noqa: E402
+
+ONE = ("model.members=1", "channels.levels=hidden")
+"""Where the question is another, one member answers it as well as several, and faster."""
+TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
+    "encoder": {
+        "default": ONE,
+        "no row layer": (*ONE, "model.row_layer=false"),
+        "width 128": (*ONE, "model.width=128"),
+        "depth 2": (*ONE, "model.sequence_model.depth=2"),
+        "no feed-forward": (*ONE, "model.sequence_model.feed_forward=none"),
+        "stem 3": (*ONE, "model.stem=3"),
+    },
+    "levels": {
+        "hidden": ("model.members=1", "channels.levels=hidden"),
+        "log_level seen": ("model.members=1", "channels.levels=seen"),
+        "level seen": (
+            "model.members=1",
+            "channels.levels=seen",
+            "channels.kinds=[deviation, log_ratio, spread, change, missing, level]",
+        ),
+        "both": ("model.members=1", "channels.levels=both"),
+        "log_level alone": (
+            "model.members=1",
+            "channels.levels=seen",
+            "channels.kinds=[log_level, change, missing]",
+        ),
+    },
+    "channels": {
+        "default": ONE,
+        "no spread": (*ONE, "channels.kinds=[deviation, log_ratio, change, missing, log_level]"),
+        "no log_ratio": (*ONE, "channels.kinds=[deviation, spread, change, missing, log_level]"),
+        "no change": (*ONE, "channels.kinds=[deviation, log_ratio, spread, missing, log_level]"),
+    },
+    "spans": {
+        "auto": ONE,
+        "window 32": (*ONE, "model.window=32"),
+        "window 128": (*ONE, "model.window=128"),
+        "window 8, stem 3": (*ONE, "model.window=8", "model.stem=3"),
+        "baseline 64": (*ONE, "channels.baselines=64"),
+        "baseline 256": (*ONE, "channels.baselines=256"),
+        "baseline 1024": (*ONE, "channels.baselines=1024"),
+        "baselines 64, 256": (*ONE, "channels.baselines=[64, 256]"),
+    },
+    "training": {
+        "default": ONE,
+        "600 steps": (*ONE, "training.min_steps=600"),
+        "best epoch": (*ONE, "training.patience=1000"),
+        "dropout 0.5": (*ONE, "model.dropout=0.5"),
+        "jitter 0": (*ONE, "training.jitter=0"),
+        "jitter 0.3": (*ONE, "training.jitter=0.3"),
+        "weights sqrt": (*ONE, "training.class_weights=sqrt"),
+        "label smoothing 0": (*ONE, "training.label_smoothing=0"),
+        "rate 1e-3": (*ONE, "training.learning_rate=1e-3"),
+        "rate 4e-3": (*ONE, "training.learning_rate=4e-3"),
+    },
+    "members": {
+        "1": ("model.members=1",),
+        "2": ("model.members=2",),
+        "3": ("model.members=3",),
+        "5": ("model.members=5",),
+    },
+}
+
+
+def main() -> None:
+    """Compare, print, and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topics", nargs="*", default=[], choices=TOPICS, metavar="NAME", help=", ".join(TOPICS))
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=KEY=VALUE[;KEY=VALUE]", help="a variant")
+    parser.add_argument("--datasets", nargs="+", choices=(TESTBED, *PUBLIC), metavar="NAME")
+    parser.add_argument("--data-root", type=Path, metavar="DIR", help=f"holds {', '.join(PUBLIC)}; see data/README.md")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--out", type=Path, metavar="FILE.json")
+    options = parser.parse_args()
+    names = options.datasets or [TESTBED, *(PUBLIC if options.data_root is not None else ())]
+    logging.disable(logging.WARNING)
+    keep_freed_memory()
+    found: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for topic, variants in _wanted(options.topics, options.set):
+        for dataset in names:
+            for name, changes in variants.items():
+                started = time.perf_counter()
+                scores = [
+                    score for seed in options.seeds for score in compare(dataset, options.data_root, changes, seed)
+                ]
+                found.setdefault(topic, {}).setdefault(name, {})[dataset] = scores
+                took = time.perf_counter() - started
+                print(f"{topic}, {name}, {dataset}: {statistics.mean(scores):.4f} ({took:.0f} s)", file=sys.stderr)
+        print(as_table(topic, found[topic], names))
+    if options.out is not None:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def compare(dataset: str, data_root: Path | None, changes: tuple[str, ...], seed: int) -> list[float]:
+    """The macro-F1 of a variant on what is held out, fold by fold."""
+    (config,) = folds(dataset, data_root, Path())
+    changed = load_config(config, [*changes, f"seed={seed}", "threads=1"])
+    with tempfile.TemporaryDirectory() as name, threads(changed):
+        scores = []
+        for prepared in development_folds(changed, dataset):
+            _, outcome = fit_bundle(prepared, torch.device("cpu"), Path(name) / "log.jsonl")
+            scores.append(outcome.validation_macro_f1)
+    return scores
+
+
+def development_folds(config: Config, dataset: str) -> Iterator[Prepared]:
+    """The rows of a data set that recipes may be chosen with, split anew: what is held out is `VALIDATION`."""
+    prepared = without_test(prepare(config))
+    if dataset != TESTBED:
+        yield prepared
+        return
+    for link in sorted({*prepared.report["train"]["series"], *prepared.report["validation"]["series"]}):
+        yield _with_parts(
+            prepared,
+            [
+                np.where(parts >= TRAIN, VALIDATION if segment.series == link else TRAIN, NO_PART).astype(np.int8)
+                for segment, parts in zip(prepared.grid.segments, prepared.split.parts, strict=True)
+            ],
+        )
+
+
+def without_test(prepared: Prepared) -> Prepared:
+    """The same without what the test rows hold: no values, no labels, no part."""
+    is_test = [parts == TEST for parts in prepared.split.parts]
+    segments = tuple(
+        replace(
+            segment,
+            values=np.where(test[:, None], np.nan, segment.values),
+            labels=np.where(test, UNLABELLED, segment.labels),
+        )
+        for segment, test in zip(prepared.grid.segments, is_test, strict=True)
+    )
+    parts = [
+        np.where(test, NO_PART, parts).astype(np.int8)
+        for parts, test in zip(prepared.split.parts, is_test, strict=True)
+    ]
+    return _with_parts(replace(prepared, grid=replace(prepared.grid, segments=segments)), parts)
+
+
+def _with_parts(prepared: Prepared, parts: list[NDArray[np.int8]]) -> Prepared:
+    split = Split(tuple(parts), prepared.split.purged, prepared.split.unused)
+    return replace(prepared, split=split, report=split_report(prepared.grid, split, prepared.history_rows))
+
+
+def _wanted(topics: list[str], given: list[str]) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
+    for topic in topics or ([] if given else list(TOPICS)):
+        yield topic, TOPICS[topic]
+    if given:
+        parted = (text.partition("=") for text in given)
+        yield "given", {"default": (), **{name: tuple(changes.split(";")) for name, _, changes in parted}}
+
+
+def as_table(topic: str, found: dict[str, dict[str, list[float]]], datasets: list[str]) -> str:
+    """Variants in rows, data sets in columns; after each figure the difference to the first row, and its error."""
+    first = next(iter(found.values()))
+    lines = [f"\n| {topic} | {' | '.join(datasets)} |", f"| --- |{' --- |' * len(datasets)}"]
+    for name, scores in found.items():
+        cells = []
+        for dataset in datasets:
+            apart = [one - other for one, other in zip(scores[dataset], first[dataset], strict=True)]
+            error = statistics.stdev(apart) / math.sqrt(len(apart)) if len(apart) > 1 else math.nan
+            difference = "" if scores is first else f" ({statistics.mean(apart):+.3f} ± {error:.3f})"
+            cells.append(f"{statistics.mean(scores[dataset]):.3f}{difference}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
