@@ -35,9 +35,9 @@ def classifier(
 ) -> NetworkAnomalyClassifier:
     """A fresh classifier, in training mode as PyTorch makes them."""
     config = model_config(**choices)
-    assert isinstance(config.window, int)
+    assert isinstance(config.window, int) and isinstance(config.stem, int)
     torch.manual_seed(seed)
-    return build_classifier(config, config.window, channels, classes)
+    return build_classifier(config, config.window, config.stem, channels, classes)
 
 
 def look_up_model(**choices: Any) -> LookupModel:

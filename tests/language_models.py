@@ -59,5 +59,5 @@ def save(directory: Path, model_type: str, kind: str | None = None) -> torch.nn.
 def tree(run_dir: Path, *, read_out: str = "last", epochs: int = 1, **choice: Any) -> dict[str, Any]:
     """A config that trains a language model on the made-up network in a second or two."""
     config = settings(run_dir, training={"epochs": epochs, "stride": 2})
-    sizes = {"window": 8, "width": 8, "stem": 3, "read_out": read_out, "dropout": 0.1}
+    sizes = {"members": 1, "window": 8, "width": 8, "stem": 3, "read_out": read_out, "dropout": 0.1}
     return {**config, "model": {**sizes, "sequence_model": {"kind": "language_model", "patch": 2, **choice}}}

@@ -55,10 +55,12 @@ def settings(run_dir: Path, **sections: dict[str, Any]) -> dict[str, Any]:
             ],
             "split": {"by": "series", "validation": ["e"], "test": ["f"]},
         },
-        "channels": {"baselines": [48]},
-        "model": {"window": 8, "width": 16, "sequence_model": {"n_heads": 2}, "stem": 3, "dropout": 0.1},
-        "training": {"epochs": 8, "batch_size": 4, "stretch": 32, "learning_rate": 1e-2},
+        "channels": {"baselines": [48], "levels": "both"},
+        "model": {"members": 1, "window": 8, "width": 16, "sequence_model": {"n_heads": 2}, "stem": 3, "dropout": 0.1},
+        "training": {"epochs": 8, "batch_size": 4, "stretch": 32, "learning_rate": 1e-2, "min_steps": 0},
     }
     for section, keys in sections.items():
         tree[section] = {**tree[section], **keys}
+    if "kinds" in sections.get("channels", {}):  # there may be no levels among them to hide
+        tree["channels"] = {**tree["channels"], "levels": "seen"}
     return tree

@@ -29,6 +29,7 @@ MAX_GAP = 5
 METRIC_KINDS: dict[str, Kind] = {"m0": "gauge", "m1": "counter", "m2": "gauge"}
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
+    "several members, no row layer": {"members": 2, "row_layer": False},
     "mean": {"read_out": "mean"},
     "memory of blocks": {"sequence_model": {"n_heads": 2, "depth": 2, "memory": "blocks"}},
     "rotary, grouped, local": {
@@ -107,7 +108,8 @@ def bundle(
     values = link("f")[list(METRICS)].to_numpy(dtype=np.float64)
     channels = Channels.fit([values], [np.full(len(values), True)], config.channels.kinds, (5, 12))
     weights = build_model(config, channels.count, len(CLASSES)).state_dict()
-    weights["head.weight"] = weights["head.weight"] * 30
+    for name in [name for name in weights if name.endswith("head.weight")]:
+        weights[name] = weights[name] * 30
     return Bundle(config, channels, CLASSES, weights, {})
 
 

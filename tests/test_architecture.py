@@ -115,7 +115,7 @@ def test_only_what_builds_reads_config_objects() -> None:
                 annotations = [n.annotation for n in ast.walk(node) if isinstance(n, (ast.AnnAssign, ast.arg))]
                 if any("Config" in ast.unparse(found) for found in annotations if found is not None):
                     takers.add(node.name)
-    assert takers <= {"Bundle", "Predictor", "Prepared"}
+    assert takers <= {"Bundle", "Learnt", "Predictor", "Prepared"}
 
 
 def test_no_module_is_two_rooms() -> None:

@@ -42,7 +42,7 @@ def test_sizes_are_those_of_the_config_and_of_the_data() -> None:
 
 
 def test_the_window_is_that_in_rows() -> None:
-    assert build_classifier(model_config(window="8s"), 16, 3, 2).history_rows == 15 + 2
+    assert build_classifier(model_config(window="8s"), 16, 3, 3, 2).history_rows == 15 + 2
 
 
 @pytest.mark.parametrize(

@@ -255,15 +255,16 @@ def test_another_baseline_than_that_of_the_config_is_refused(saved: Path) -> Non
 
 
 def _resized(weights: dict[str, torch.Tensor]) -> None:
-    weights["head.weight"] = weights["head.weight"][:, 1:].contiguous()
+    name = "members.0.head.weight"
+    weights[name] = weights[name][:, 1:].contiguous()
 
 
 def _renamed(weights: dict[str, torch.Tensor]) -> None:
-    weights["tail.weight"] = weights.pop("head.weight")
+    weights["members.0.tail.weight"] = weights.pop("members.0.head.weight")
 
 
 def _missing(weights: dict[str, torch.Tensor]) -> None:
-    del weights["head.bias"]
+    del weights["members.0.head.bias"]
 
 
 def _surplus(weights: dict[str, torch.Tensor]) -> None:

@@ -430,11 +430,12 @@ def test_spans_become_rows_of_the_interval() -> None:
         {
             "data": {"metrics": ["rtt"], "interval": "500ms", "max_gap": "5s"},
             "channels": {"baselines": [32, "1m"]},
-            "model": {"window": "16s"},
+            "model": {"window": "16s", "stem": 3},
         }
     )
     spans = build_spans(config)
-    assert (spans.interval_ns, spans.max_gap, spans.window, spans.baselines) == (500_000_000, 10, 32, (32, 120))
+    assert (spans.interval_ns, spans.max_gap, spans.window, spans.stem) == (500_000_000, 10, 32, 3)
+    assert spans.baselines == (32, 120)
 
 
 def test_spans_need_an_interval() -> None:

@@ -20,7 +20,7 @@ from netanomaly.data.channels import Channels
 from netanomaly.grouping import group_heads
 from networks import CLASSES, METRICS, link, settings
 
-ATTENTION = "sequence_model.blocks.0.attention"
+ATTENTION = "members.0.sequence_model.blocks.0.attention"
 
 
 def _bundle(**attention: object) -> Bundle:
@@ -40,7 +40,8 @@ def _with_equal_neighbours(bundle: Bundle, group: int) -> Bundle:
         heads = weight.unflatten(0, (4, 4))[::group]  # (4 / group, 4, ...)
         return heads.repeat_interleave(group, 0).flatten(0, 1)
 
-    names = {name for name in bundle.weights if f"{ATTENTION}.key" in name or f"{ATTENTION}.value" in name}
+    ends = tuple(f"attention.{part}.{what}" for part in ("key", "value") for what in ("weight", "bias"))
+    names = {name for name in bundle.weights if name.endswith(ends)}
     return replace(bundle, weights={n: repeated(w) if n in names else w for n, w in bundle.weights.items()})
 
 

@@ -120,10 +120,11 @@ def test_weights_of_a_directory_are_where_training_starts_and_loading_does_not(t
     resolved = resolve_model(config)
     place = "embeddings.position_embeddings.weight"
     expected = original.state_dict()[place]
-    started = build_model(resolved, 4, 2, pretrained=True).state_dict()[f"sequence_model.model.{place}"]
-    fresh = build_model(resolved, 4, 2).state_dict()[f"sequence_model.model.{place}"]
-    assert torch.equal(started, expected)
-    assert not torch.equal(fresh, expected)
+    started, fresh = build_model(resolved, 6, 2, pretrained=True), build_model(resolved, 6, 2)  # a metric, six kinds
+    for member in (0, 1):
+        name = f"members.{member}.sequence_model.model.{place}"
+        assert torch.equal(started.state_dict()[name], expected)
+        assert not torch.equal(fresh.state_dict()[name], expected)
 
 
 def test_a_run_can_be_repeated_from_its_own_config(tmp_path: Path) -> None:

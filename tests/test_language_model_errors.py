@@ -124,10 +124,10 @@ def test_a_window_has_to_fit_the_positions(model_type: str, read_out: str, windo
     chosen = {"kind": "language_model", "architecture": architecture(model_type)}
     config = ModelConfig.model_validate({"window": window, "read_out": read_out, "sequence_model": chosen})
     if fits:
-        assert build_classifier(config, window, 3, 2).sequence_model.window == 16
+        assert build_classifier(config, window, 1, 3, 2).sequence_model.window == 16
         return
     with pytest.raises(ConfigError, match=r"positions for 16.*larger patch or a shorter model\.window") as caught:
-        build_classifier(config, window, 3, 2)
+        build_classifier(config, window, 1, 3, 2)
     assert str(caught.value).startswith("model.sequence_model.patch: ")
 
 
@@ -141,7 +141,7 @@ def test_a_shape_beside_a_directory_has_to_be_the_same(tmp_path: Path) -> None:
 def test_a_directory_that_nobody_has_looked_at_is_no_shape() -> None:
     config = ModelConfig.model_validate({"window": 8, "sequence_model": {"kind": "language_model", "path": "weights"}})
     with pytest.raises(ConfigError, match=r"^model\.sequence_model\.architecture: is missing"):
-        build_classifier(config, 8, 3, 2)
+        build_classifier(config, 8, 1, 3, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 from collections.abc import Callable
@@ -69,8 +70,11 @@ def test_the_resolved_config_loads_where_series_look_like_numbers(tmp_path: Path
 
 def test_one_line_of_the_log_per_epoch(trained: Predictor, directory: Path) -> None:
     records = [json.loads(line) for line in (directory / "log.jsonl").read_text().splitlines()]
-    assert [record["epoch"] for record in records] == list(range(1, trained.config.training.epochs + 1))
-    assert max(record["validation_macro_f1"] for record in records) == trained.facts["training"]["validation_macro_f1"]
+    epochs, facts = range(1, trained.config.training.epochs + 1), trained.facts["training"]
+    assert [(record["member"], record["epoch"]) for record in records] == list(itertools.product((1, 2), epochs))
+    last = [record["validation_macro_f1"] for record in records if record["epoch"] == epochs[-1]]
+    assert [member["validation_macro_f1"] for member in facts["members"]] == last
+    assert facts["validation_macro_f1"] == facts["levels"]["both"]
 
 
 def test_the_split_is_told(directory: Path) -> None:
@@ -205,7 +209,7 @@ def test_a_run_is_replaced_on_request(tmp_path: Path) -> None:
     config["data"]["split"]["test"] = []
     train(config, frames=network("abe"), overwrite=True)
     assert {path.name for path in (tmp_path / "run").iterdir()} == FILES - {"evaluation.json"} | {"notes.txt"}
-    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 1
+    assert len((tmp_path / "run" / "log.jsonl").read_text().splitlines()) == 2  # members
 
 
 @pytest.mark.parametrize("label", ["", NO_DATA])

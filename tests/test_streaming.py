@@ -364,7 +364,7 @@ def test_an_update_that_was_cut_is_not_saved_and_not_continued(
 def test_answers_that_are_no_numbers_are_an_error(frame: pd.DataFrame) -> None:
     trained = predictor()
     with torch.no_grad():
-        trained.model.head.weight.fill_(float("nan"))
+        trained.model.members[0].head.weight.fill_(float("nan"))
     for answer in (lambda: trained.predict(frame), lambda: StreamingPredictor(trained).update(frame[:1])):
         with pytest.raises(BundleError, match="no finite number"):
             answer()

@@ -53,7 +53,7 @@ def _garbage(path: Path, kind: str) -> None:
         StreamingPredictor(predictor(stem=2)).save(path)
     elif kind == "of other weights":
         other = predictor()
-        other.model.head.bias.data += 1
+        other.model.members[0].head.bias.data += 1
         StreamingPredictor(other).save(path)
     elif kind == "no words about it":
         save_file({"valid": np.zeros(1)}, path)

@@ -101,12 +101,12 @@ def with_spans(config: Config, labels: Sequence[NDArray[np.object_]], *, has_lab
         has_label_gaps: metrics are missing where training rows are unlabelled.
     """
     model, channels = config.model, config.channels
-    if AUTO not in (model.window, model.stem, channels.baselines):
+    if AUTO not in (model.window, model.stem, *channels.baselines):
         return config
     found = auto_spans(incidents_of(labels, config.data.normal, has_label_gaps=has_label_gaps))
     window: int | str = found.window if model.window == AUTO else model.window
     stem: int | Literal["auto"] = found.stem if model.stem == AUTO else model.stem
-    baselines = (found.baseline,) if channels.baselines == AUTO else channels.baselines
+    baselines = tuple(found.baseline if span == AUTO else span for span in channels.baselines)
     log.info("looking back over %s rows, baseline %s, stem %s", window, ", ".join(map(str, baselines)), stem)
     return config.model_copy(
         update={

@@ -69,13 +69,8 @@ def build_spans(config: Config) -> Spans:
         max_gap=grid.max_gap,
         window=span_rows(_found(config.model.window, "model.window"), interval),
         stem=int(_found(config.model.stem, "model.stem")),
-        baselines=tuple(span_rows(_found(span, "channels.baselines"), interval) for span in _baselines(config)),
+        baselines=tuple(span_rows(_found(span, "channels.baselines"), interval) for span in config.channels.baselines),
     )
-
-
-def _baselines(config: Config) -> tuple[Span, ...]:
-    chosen = config.channels.baselines
-    return (chosen,) if isinstance(chosen, str) else chosen
 
 
 def _found(span: Span, key: str) -> Span:

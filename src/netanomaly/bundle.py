@@ -101,7 +101,7 @@ def _check_whole(bundle: Bundle) -> None:
     if not all(bool(weight.isfinite().all()) for weight in bundle.weights.values()):
         raise ValueError("some weights are not finite")
     chosen, interval = bundle.config.channels, parse_duration(bundle.config.data.interval)
-    if AUTO in (chosen.levels, chosen.baselines, bundle.config.model.window, bundle.config.model.stem):
+    if AUTO in (chosen.levels, *chosen.baselines, bundle.config.model.window, bundle.config.model.stem):
         raise ValueError("the config leaves open (auto) what training has to settle")
     baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
     if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from netanomaly.config_errors import explain
-from netanomaly.config_fields import Listed, Section, SpanField
+from netanomaly.config_fields import AutoSpanField, Listed, Section
 from netanomaly.config_model import ModelConfig
 from netanomaly.data.channels import LEVELS
 from netanomaly.data.schema import UNITS, Kind
@@ -173,7 +173,7 @@ class ChannelsConfig(Section):
         "log_level",
     )
     levels: Literal["auto", "seen", "hidden", "both"] = "auto"  # which members of the model see the levels
-    baselines: Literal["auto"] | Annotated[tuple[SpanField, ...], Field(min_length=1), Listed] = "auto"
+    baselines: Annotated[tuple[AutoSpanField, ...], Field(min_length=1), Listed] = ("auto",)
 
     @model_validator(mode="after")
     def _levels_fit(self) -> Self:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from netanomaly.data import channels as channels_module
-from netanomaly.data.channels import CHANNEL_KINDS, Channels, channel_history
+from netanomaly.data.channels import CHANNEL_KINDS, Channels, channel_groups, channel_history
 
 NAN = float("nan")
 PROPERTY = settings(max_examples=50, deadline=None)
@@ -58,6 +58,11 @@ def plain(kind: str, metrics: int = 1, baselines: tuple[int, ...] = (3,)) -> Cha
 def test_a_kind_follows_its_formula(kind: str, wanted: list[float]) -> None:
     values = np.array([2.0, 4.0, 4.0, 10.0, 10.0])[:, None]
     np.testing.assert_allclose(np.sinh(plain(kind)(values)[:, 0].astype(np.float64)), wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_log_level_is_a_logarithm_with_the_sign_of_the_value_and_ends_at_ten() -> None:
+    values = np.array([[0.0], [math.e - 1], [1 - math.e], [1e9], [-1e9]])
+    np.testing.assert_allclose(plain("log_level")(values).ravel(), [0, 1, -1, 10, -10], rtol=1e-6)
 
 
 def test_missing_is_one_exactly_where_a_metric_is() -> None:
@@ -231,8 +236,9 @@ def test_a_metric_that_was_constant_in_training_still_shows_a_change() -> None:
 def test_a_metric_without_any_value_is_zero_but_for_missing() -> None:
     values = np.full((50, 1), NAN)
     found = fit(values)(values)
-    assert (found[:, -2] == 1).all()
-    assert (np.delete(found, -2, axis=1) == 0).all()
+    missing = channel_groups(CHANNEL_KINDS, (8, 32)).index("missing")
+    assert (found[:, missing] == 1).all()
+    assert (np.delete(found, missing, axis=1) == 0).all()
 
 
 def test_a_metric_of_mostly_zeros_has_usable_bursts() -> None:

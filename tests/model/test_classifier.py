@@ -266,5 +266,9 @@ def test_every_head_has_the_whole_table_of_its_width() -> None:
     assert model.sequence_model.blocks[0].attention.positions.vectors().shape == (7, 4)
 
 
-def test_channels_are_those_of_the_encoder() -> None:
-    assert classifier().encoder.convolution.in_channels == CHANNELS
+@pytest.mark.parametrize("row_layer", [True, False])
+def test_channels_are_those_of_the_encoder(row_layer: bool) -> None:
+    encoder = classifier(row_layer=row_layer).encoder
+    assert (encoder.row_layer is not None) == row_layer
+    first = encoder.convolution.in_channels if encoder.row_layer is None else encoder.row_layer.in_features
+    assert first == CHANNELS

@@ -36,7 +36,7 @@ def classifier(
     chosen = {"kind": "language_model", "architecture": architecture(model_type), **choice}
     sizes = {"window": WINDOW, "width": WIDTH, "stem": 2, "read_out": read_out, "dropout": dropout}
     config = ModelConfig.model_validate({**sizes, "sequence_model": chosen})
-    model = build_classifier(config, WINDOW, CHANNELS, CLASSES)
+    model = build_classifier(config, WINDOW, 2, CHANNELS, CLASSES)
     with torch.no_grad():
         model.head.weight.mul_(30)
         if model_type != "t5":  # whose weights are loud already

@@ -27,6 +27,7 @@ CPU = torch.device("cpu")
 def _recipe(**changes: Any) -> Recipe:
     standard: dict[str, Any] = {
         "epochs": 4,
+        "min_steps": 0,
         "batch_size": 2,
         "stretch": 16,
         "stride": 1,
@@ -100,7 +101,7 @@ def test_the_weights_of_the_best_epoch_are_left_in_the_model(
     model = _model()
     score = _Scores(model, *values)
     outcome = _fit(model, tmp_path / "log", score)
-    assert (outcome.best_epoch, outcome.best_validation_macro_f1, outcome.epochs) == (best, values[best - 1], 4)
+    assert (outcome.kept_epoch, outcome.validation_macro_f1, outcome.epochs) == (best, values[best - 1], 4)
     assert _equal(model.state_dict(), score.weights[best - 1])
     assert not _equal(score.weights[0], score.weights[1])
 
@@ -109,8 +110,16 @@ def test_training_stops_when_the_score_gets_no_better(tmp_path: Path) -> None:
     model = _model()
     score = _Scores(model, 0.1, 0.5, 0.5, 0.4, 0.6, 0.7)
     outcome = _fit(model, tmp_path / "log", score, epochs=6, patience=2)
-    assert (outcome.epochs, outcome.best_epoch) == (4, 2)
+    assert (outcome.epochs, outcome.kept_epoch) == (4, 2)
     assert _equal(model.state_dict(), score.weights[1])
+
+
+def test_without_patience_the_last_epoch_is_kept(tmp_path: Path) -> None:
+    model = _model()
+    score = _Scores(model, 0.1, 0.9, 0.3, 0.2)
+    outcome = _fit(model, tmp_path / "log", score, patience=None)
+    assert (outcome.kept_epoch, outcome.validation_macro_f1, outcome.epochs) == (4, 0.2, 4)
+    assert _equal(model.state_dict(), score.weights[-1])
 
 
 def test_one_line_of_the_log_per_epoch(tmp_path: Path) -> None:
@@ -120,6 +129,7 @@ def test_one_line_of_the_log_per_epoch(tmp_path: Path) -> None:
     assert [record["epoch"] for record in records] == [1, 2, 3, 4]
     assert [record["validation_macro_f1"] for record in records] == [0.1, 0.5, 0.2, 0.3]
     assert set(records[0]) == {
+        "member",
         "epoch",
         "steps",
         "loss",
@@ -130,13 +140,17 @@ def test_one_line_of_the_log_per_epoch(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("epochs", [1, 3])
+@pytest.mark.parametrize(("epochs", "least"), [(1, 0), (3, 0), (1, 17), (1, 18)])
 @pytest.mark.parametrize(("rows", "stretch", "size"), [(70, 16, 2), (70, 64, 8), (17, 1, 5)])
-def test_the_schedule_ends_with_the_last_step(tmp_path: Path, epochs: int, rows: int, stretch: int, size: int) -> None:
+def test_the_schedule_ends_with_the_last_step(
+    tmp_path: Path, epochs: int, least: int, rows: int, stretch: int, size: int
+) -> None:
     segments = _segments(rows)
-    _fit(_model(), tmp_path / "log", segments=segments, epochs=epochs, stretch=stretch, batch_size=size, seed=5)
-    plans = [stretches(segments, stretch, np.random.default_rng([5, epoch])) for epoch in range(1, epochs + 1)]
+    sizes = {"epochs": epochs, "min_steps": least, "stretch": stretch, "batch_size": size}
+    _fit(_model(), tmp_path / "log", segments=segments, seed=5, patience=None, **sizes)
+    plans = [stretches(segments, stretch, np.random.default_rng([5, epoch])) for epoch in range(1, 20)]
     steps = np.cumsum([-(-len(plan) // size) for plan in plans])
+    steps = steps[: max(epochs, 1 + int(np.searchsorted(steps, least)))]  # more epochs where they have too few steps
     records = _records(tmp_path / "log")
     assert [record["steps"] for record in records] == steps.tolist()
     recipe, total = _recipe(), int(steps[-1])
@@ -255,12 +269,13 @@ def _interrupting(model: nn.Module, epoch: int) -> tuple[_Scores, Callable[[], f
     return scores, score
 
 
-def test_an_interrupt_leaves_the_best_epoch_so_far(tmp_path: Path) -> None:
+@pytest.mark.parametrize("patience", [10, None])
+def test_an_interrupt_leaves_the_best_epoch_so_far(tmp_path: Path, patience: int | None) -> None:
     model = _model()
     scores, score = _interrupting(model, 3)
-    outcome = _fit(model, tmp_path / "log", score)
+    outcome = _fit(model, tmp_path / "log", score, patience=patience)
     assert isinstance(outcome.stopped_by, KeyboardInterrupt)
-    assert outcome.best_epoch == 1
+    assert outcome.kept_epoch == 1
     assert _equal(model.state_dict(), scores.weights[0])
 
 
@@ -289,7 +304,7 @@ def test_a_loss_that_is_not_finite_leaves_the_best_epoch_so_far(tmp_path: Path) 
     scores, score = _spoiling(model, segments, 2)
     outcome = _fit(model, tmp_path / "log", score, segments=segments)
     assert isinstance(outcome.stopped_by, TrainingError)
-    assert (outcome.best_epoch, outcome.epochs) == (1, 3)
+    assert (outcome.kept_epoch, outcome.epochs) == (1, 3)
     assert _equal(model.state_dict(), scores.weights[0])
 
 

@@ -1,0 +1,209 @@
+"""Members of the model: how many, which see the levels, and that no choice knows of the test rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from netanomaly import load, train
+from netanomaly.config import parse_config
+from netanomaly.errors import ConfigError, TrainingError
+from netanomaly.members import MARGIN, Levels, preferred
+from netanomaly.model.ensemble import Ensemble
+from netanomaly.training import trainer
+from networks import link, network, settings
+
+QUICK = {"epochs": 2}
+
+
+def _train(directory: Path, frame: pd.DataFrame | None = None, **sections: Any) -> Any:
+    chosen = settings(directory / "run", **{"training": QUICK, **sections})
+    return train(chosen, frames=network() if frame is None else frame, overwrite=True)
+
+
+def _weights(predictor: Any) -> dict[str, torch.Tensor]:
+    return dict(predictor.model.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("scores", "wanted"),
+    [
+        ({"hidden": 0.7, "seen": 0.6, "both": 0.7}, "both"),
+        ({"hidden": 0.7, "seen": 0.6, "both": 0.7 - MARGIN + 1e-9}, "both"),
+        ({"hidden": 0.7, "seen": 0.6, "both": 0.7 - MARGIN - 1e-9}, "hidden"),
+        ({"hidden": 0.5, "seen": 0.8, "both": 0.6}, "seen"),
+        ({"seen": 0.1}, "seen"),
+    ],
+)
+def test_one_kind_has_to_be_clearly_better_to_be_alone(scores: dict[Levels, float], wanted: Levels) -> None:
+    assert preferred(scores) == wanted
+
+
+@pytest.mark.parametrize(
+    ("levels", "members", "sees"),
+    [("seen", 2, [True, True]), ("hidden", 2, [False, False]), ("both", 2, [False, False, True, True])],
+)
+def test_so_many_members_see_so_much(tmp_path: Path, levels: str, members: int, sees: list[bool]) -> None:
+    predictor = _train(tmp_path, channels={"levels": levels}, model={"members": members})
+    assert isinstance(predictor.model, Ensemble)
+    widths = [member.encoder.row_layer.in_features for member in predictor.model.members]
+    assert [width == predictor.channels.count for width in widths] == sees
+    assert {width for width, all_of_it in zip(widths, sees, strict=True) if not all_of_it} <= {15}  # 5 kinds, 3 metrics
+    assert len(predictor.facts["training"]["members"]) == len(sees)
+    assert (predictor.config.channels.levels, predictor.config.model.members) == (levels, members)
+    pd.testing.assert_frame_equal(load(tmp_path / "run").predict(link("x")), predictor.predict(link("x")))
+
+
+def _with_misleading_levels(rows: int = 400) -> pd.DataFrame:
+    """What an anomaly does is the same everywhere; where a metric stands tells it on the links to learn from only."""
+    links = []
+    for number, name in enumerate("abcdef"):
+        rng = np.random.default_rng(number)
+        is_odd = (np.arange(rows) // 20) % 2 == 1
+        level = 10.0 if name in "abcd" else 1000.0
+        rtt = level * np.where(is_odd & (np.arange(rows) % 2 == 0), 1.3, 1.0) * rng.lognormal(0, 0.01, rows)
+        links.append(
+            pd.DataFrame(
+                {
+                    "timestamp": pd.date_range("2026-03-01", periods=rows, freq="s", tz="UTC").strftime(
+                        "%Y-%m-%dT%H:%M:%SZ"
+                    ),
+                    "link": name,
+                    "rtt_ms": rtt,
+                    "throughput_bps": level * 1e6,
+                    "loss_ratio": level / 1e5,
+                    "label": np.where(is_odd, "odd", "normal"),
+                }
+            )
+        )
+    return pd.concat(links, ignore_index=True)
+
+
+def test_auto_takes_what_validation_prefers(tmp_path: Path) -> None:
+    predictor = _train(tmp_path, channels={"levels": "auto"})
+    scores = predictor.facts["training"]["levels"]
+    assert set(scores) == {"hidden", "seen", "both"}
+    assert predictor.config.channels.levels == preferred(scores)
+    assert predictor.facts["training"]["validation_macro_f1"] == scores[predictor.config.channels.levels]
+
+
+def test_levels_that_mislead_are_hidden(tmp_path: Path) -> None:
+    found = _train(
+        tmp_path, _with_misleading_levels(), channels={"levels": "auto"}, training={"epochs": 12, "jitter": 0.0}
+    )
+    scores = found.facts["training"]["levels"]
+    assert scores["hidden"] > scores["seen"] + 0.1
+    assert found.config.channels.levels in ("hidden", "both")
+
+
+def test_without_levels_among_the_kinds_there_is_nothing_to_choose(tmp_path: Path) -> None:
+    chosen = settings(tmp_path / "run", training=QUICK, channels={"kinds": ["deviation", "change"]})
+    chosen["channels"]["levels"] = "auto"
+    predictor = train(chosen, frames=network())
+    assert set(predictor.facts["training"]["levels"]) == {"seen"}
+    chosen["channels"]["levels"] = "hidden"
+    with pytest.raises(ConfigError, match="levels: hidden needs in kinds a level"):
+        parse_config(chosen)
+
+
+def test_members_are_trained_from_other_draws_and_the_seed_gives_all_of_them(tmp_path: Path) -> None:
+    two, again = (_weights(_train(tmp_path, model={"members": 2}, channels={"levels": "hidden"})) for _ in range(2))
+    assert all(torch.equal(two[name], again[name]) for name in two)
+    first, second = (two[f"members.{number}.encoder.convolution.weight"] for number in (0, 1))
+    assert not torch.equal(first, second)
+    chosen = settings(tmp_path / "run", training=QUICK, model={"members": 2}, channels={"levels": "hidden"})
+    other = _weights(train({**chosen, "seed": 1}, frames=network(), overwrite=True))
+    firsts = {number: other[f"members.{number}.encoder.convolution.weight"] for number in (0, 1)}
+    assert not any(torch.equal(found, mine) for found in firsts.values() for mine in (first, second))
+
+
+def test_the_first_member_does_not_depend_on_how_many_follow(tmp_path: Path) -> None:
+    one, three = (
+        _weights(_train(tmp_path, model={"members": members}, channels={"levels": "hidden"})) for members in (1, 3)
+    )
+    assert all(torch.equal(one[name], three[name]) for name in one)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), TrainingError("nan")])
+def test_stopped_early_whole_members_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, error: BaseException
+) -> None:
+    """Four members: two that do not see the levels, two that do; stopped in one of them, before an epoch is over."""
+    fit, calls = trainer.fit, []
+
+    def stopped(*given: Any, **named: Any) -> trainer.Outcome:
+        calls.append(None)
+        if len(calls) == place + 1:
+            raise error
+        return fit(*given, **named)
+
+    monkeypatch.setattr(trainer, "fit", stopped)
+    with pytest.raises(type(error)):
+        _train(tmp_path, channels={"levels": "both"}, model={"members": 2})
+    if place == 0:
+        assert not (tmp_path / "run" / "manifest.json").exists()
+        return
+    predictor = load(tmp_path / "run")
+    assert (predictor.config.channels.levels, predictor.config.model.members) == ("hidden", 1 if place == 1 else 2)
+    assert predictor.predict(link("x"))["label"].notna().all()
+
+
+def test_a_first_member_that_was_stopped_after_an_epoch_is_kept_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = trainer.fit
+
+    def stopped(model: Any, *given: Any, **named: Any) -> trainer.Outcome:
+        found = fit(model, *given, **named)
+        return trainer.Outcome(1, found.validation_macro_f1, 1, found.seconds, KeyboardInterrupt())
+
+    monkeypatch.setattr(trainer, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        _train(tmp_path, channels={"levels": "both"}, model={"members": 2})
+    assert load(tmp_path / "run").config.model.members == 1
+
+
+def _spoilt(frame: pd.DataFrame, rows: pd.Series) -> pd.DataFrame:
+    """With other values and labels in the rows."""
+    other = frame.copy()
+    rng = np.random.default_rng(9)
+    for metric in ("rtt_ms", "throughput_bps", "loss_ratio"):
+        other.loc[rows, metric] = rng.lognormal(3, 2, int(rows.sum()))
+    other.loc[rows, "label"] = rng.choice(sorted(set(frame["label"])), int(rows.sum()))
+    return other
+
+
+AUTO = {"channels": {"baselines": ["auto"], "levels": "auto"}, "model": {"window": "auto", "stem": "auto"}}
+
+
+@pytest.mark.parametrize("by", ["series", "time"])
+def test_nothing_is_chosen_on_test_rows(tmp_path: Path, by: str) -> None:
+    """Weights, spans, levels, channels: all as before where the test rows hold something else."""
+    frame = network()
+    if by == "series":
+        split: dict[str, Any] = {"by": "series", "validation": ["e"], "test": ["f"]}
+        test = frame["link"] == "f"
+    else:
+        moments = pd.to_datetime(frame["timestamp"])
+        first, last = moments.min(), moments.max()
+        validation, start = first + 0.5 * (last - first), first + 0.75 * (last - first)
+        split = {"by": "time", "validation": validation.isoformat(), "test": start.isoformat(), "purge": 0}
+        test = moments >= start
+    assert 0 < test.sum() < len(frame)
+    found = [_train(tmp_path, rows, data={"split": split}, **AUTO) for rows in (frame, _spoilt(frame, test))]
+    one, other = (json.loads(json.dumps(predictor.channels.state())) for predictor in found)
+    assert one == other
+    assert found[0].config == found[1].config
+    assert found[0].facts["training"]["levels"] == found[1].facts["training"]["levels"]
+    before, after = (_weights(predictor) for predictor in found)
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    evaluations = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
+    assert evaluations["macro_f1"] < 0.9  # they were other rows indeed
