@@ -7,7 +7,7 @@
 Each variant is a name and changes to the defaults. It is trained on some of the training and validation rows of a data
 set and scored on the rest, fold after fold: on the testbed, whose links are alike, every link but those of the test
 part is held out in turn; elsewhere the validation part is held out. The figure is the mean macro-F1 of folds and seeds;
-of a difference between two variants a standard error is given. docs/research-log.md has what was found.
+of a difference between two variants a standard error is given.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +23,9 @@ from netanomaly.auto_spans import (
     incidents_of,
     with_spans,
 )
-from netanomaly.config import parse_config
+from netanomaly.config import load_config, parse_config
+from netanomaly.prepare import prepare
+from networks import network, settings
 
 
 def _labels(text: str) -> np.ndarray:
@@ -103,3 +107,79 @@ def test_what_is_given_stays() -> None:
     assert _with(window="8s") == ("8s", 4, (32,))
     assert _with(window=7, stem=2, baselines=[64, "auto"]) == (7, 2, (64, 32))
     assert _with(window=7, stem=2, baselines=[64]) == (7, 2, (64,))
+
+
+def _by_hand(text: str, *, whole: bool) -> list[tuple[int, int | None]]:
+    """Length and calm of the incidents, by going through the rows one by one."""
+    found: list[tuple[int, int | None]] = []
+    first = last = ended = -1
+    for row, letter in enumerate([*text, "n"]):
+        goes_on = first >= 0 and (letter == text[first] or (whole and letter == "."))
+        if first >= 0 and letter != text[first] and letter != "." or (first >= 0 and not goes_on):
+            found.append((last - first + 1, first - ended - 1 if whole and ended >= 0 else None))
+            first, ended = -1, last
+        if letter in "ab":
+            first, last = (row, row) if first < 0 else (first, row)
+    return found
+
+
+@given(st.text("nab.", max_size=40), st.booleans())
+def test_incidents_as_found_row_by_row(text: str, has_label_gaps: bool) -> None:
+    found = incidents_of([_labels(text)], "normal", has_label_gaps=has_label_gaps)
+    calm = [None if np.isnan(one) else int(one) for one in found.calm]
+    assert list(zip(found.lengths.tolist(), calm, strict=True)) == _by_hand(text, whole=not has_label_gaps)
+
+
+@given(st.lists(st.text("nab.", max_size=12), max_size=6), st.randoms())
+def test_the_order_of_the_segments_does_not_matter(texts: list[str], random: Any) -> None:
+    turned = random.sample(texts, len(texts))
+    one, other = (auto_spans(incidents_of([_labels(text) for text in some], "normal")) for some in (texts, turned))
+    assert one == other
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=9), st.integers(1, 9))
+def test_longer_incidents_never_shorten_what_is_looked_at(lengths: list[int], more: int) -> None:
+    calm = np.full(len(lengths), np.nan)
+    short, long = (auto_spans(Incidents(np.array(lengths, dtype=float) + extra, calm)) for extra in (0, more))
+    assert long.window + long.stem >= short.window + short.stem
+    assert long.baseline >= short.baseline
+
+
+def test_spans_without_incidents_are_the_longest() -> None:
+    found = auto_spans(incidents_of([_labels("nnnn"), _labels("....")], "normal"))
+    assert (found.window, found.stem, found.baseline) == (64, 9, 288)
+
+
+OPEN: dict[str, Any] = {"channels": {"baselines": "auto"}, "model": {"window": "auto", "stem": "auto"}}
+
+
+def _prepared_spans(frame: pd.DataFrame, split: dict[str, Any]) -> tuple[Any, ...]:
+    config = prepare(load_config(settings(Path("nowhere"), data={"split": split}, **OPEN)), frame).config
+    return config.model.window, config.model.stem, config.channels.baselines
+
+
+@pytest.mark.parametrize("by", ["series", "time", "table"])
+def test_only_training_rows_count(tmp_path: Path, by: str) -> None:
+    """Incidents of any other length in all other rows, those of no part too, change nothing; in these rows they do."""
+    frame = network("abcdef", 300)
+    at = np.arange(len(frame)) % 300
+    split: dict[str, Any] = {"by": by, "validation": ["e"], "test": ["f"]}
+    if by == "series":
+        split["train"] = ["a", "b", "c"]  # d is in no part
+        learnt = frame["link"].isin(["a", "b", "c"]).to_numpy()
+    elif by == "time":
+        split = {"by": by, "validation": "2026-03-01T00:02:30Z", "test": "2026-03-01T00:03:45Z", "purge": 0}
+        learnt = at < 150
+    else:
+        (tmp_path / "split.csv").write_text(
+            "series,t_start,t_end,split\na,2026-03-01T00:01:40Z,,train\na,,2026-03-01T00:01:40Z,test\n"
+            "b,,2026-03-01T00:03:20Z,train\nc,,,validation\n",
+            encoding="utf-8",
+        )
+        split = {"by": by, "path": str(tmp_path / "split.csv"), "purge": 0}
+        learnt = ((frame["link"] == "a") & (at >= 100) | (frame["link"] == "b") & (at < 200)).to_numpy()
+    single = np.where(at % 2 == 0, "congestion", "normal")  # incidents of one row
+    before = _prepared_spans(frame, split)
+    assert _prepared_spans(frame.assign(label=np.where(learnt, frame["label"], single)), split) == before
+    assert _prepared_spans(frame.assign(label=np.where(learnt, single, frame["label"])), split) == (2, 1, (32,))
+    assert before != (2, 1, (32,))

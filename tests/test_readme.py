@@ -49,7 +49,7 @@ def test_the_quickstart_reports_on_unseen_links_as_well_as_promised(clone: Path)
     printed = run(["sh", "scripts/quickstart.sh"], clone)
     report = json.loads((clone / "runs/quickstart/evaluation.json").read_text(encoding="utf-8"))
     assert set(report["per_series"]) == {"a07", "a08"} and len(report["per_class"]) == 9
-    assert report["macro_f1"] >= 0.66 and report["rows"] == 7142
+    assert report["macro_f1"] >= 0.72 and report["rows"] == 7142
     assert "evaluation: runs/quickstart/evaluation.json" in printed and "bundle: runs/quickstart" in printed
 
 
@@ -63,8 +63,8 @@ def test_the_commands_and_the_python_run_as_written(clone: Path) -> None:
 
 def test_the_quickstart_table_is_what_the_readme_shows(clone: Path) -> None:
     report = json.loads((clone / "runs/quickstart/evaluation.json").read_text(encoding="utf-8"))
-    shown = dict(re.findall(r"^(netanomaly|logistic_regression|majority) +(0\.\d+) +0\.\d+$", README, re.MULTILINE))
-    assert set(shown) == {"netanomaly", "logistic_regression", "majority"}
+    shown = dict(re.findall(r"^(netanomaly|logistic_regression|majority|random) +(0\.\d+) +0\.\d+ ", README, re.MULTILINE))
+    assert set(shown) == {"netanomaly", "logistic_regression", "majority", "random"}
     assert float(shown["netanomaly"]) == pytest.approx(report["macro_f1"], abs=0.03)  # other CPUs round otherwise
     for name, entry in report["baselines"].items():
         assert float(shown[name]) == pytest.approx(entry["macro_f1"], abs=0.03)

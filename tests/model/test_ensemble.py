@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -74,3 +76,55 @@ def test_row_by_row_it_gives_the_same(views: list[list[int] | None]) -> None:
 
 def test_views_follow_from_the_config_and_are_no_weights() -> None:
     assert all(name.startswith("members.") for name in _ensemble().state_dict())
+
+
+def test_the_order_of_the_members_does_not_matter() -> None:
+    model = _ensemble()
+    channels, valid = _rows(model)
+    members, views = list(model.members)[::-1], VIEWS[::-1]
+    turned = Ensemble(members, views).eval()
+    torch.testing.assert_close(turned(channels, valid), model(channels, valid), rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(model.members[0](channels, valid).softmax(-1), model(channels, valid).exp(), atol=1e-3)
+
+
+def test_members_that_are_all_too_sure_give_finite_logits() -> None:
+    """A probability that a float32 cannot hold is small, not zero: its logarithm stays a number."""
+    model = _ensemble([None, None])
+    with torch.no_grad():
+        for member in model.members:
+            member.head.weight *= 1e4
+    found = model(*_rows(model))
+    assert found.min() < -200
+    assert found.isfinite().all()
+    torch.testing.assert_close(found.exp().sum(-1), torch.ones(found.shape[:-1]))
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"stem": 1, "row_layer": False},
+        {"stem": 12, "window": 4},
+        {"read_out": "mean", "depth": 2},
+        {"memory": "blocks", "depth": 2},
+        {"read_out": "attention", "patch": 2, "window": 8},
+        {"read_out": "cls", "positions": {"kind": "relative_key", "reach": 3}},
+    ],
+    ids=str,
+)
+def test_row_by_row_it_gives_the_same_for_every_sequence_model(choices: dict[str, Any]) -> None:
+    """Members with a view each, in double precision."""
+    members = [
+        stirred(classifier(channels=CHANNELS if view is None else len(view), seed=number, **choices), seed=number)
+        for number, view in enumerate(VIEWS)
+    ]
+    model = Ensemble(members, VIEWS).double().eval()
+    channels, valid = (rows[:1] for rows in _rows(model, targets=4))
+    wanted, kernel = model(channels.double(), valid), model.kernel
+    window = model.history_rows - kernel + 2
+    rows = [(channels[:, t : t + kernel].double(), valid[:, t : t + kernel]) for t in range(window + 3)]
+    embedded = [model.embed(*row) for row in rows]
+    kept = torch.stack([model.remember(row) for row in embedded], dim=1)
+    for target in range(4):
+        held = valid[:, kernel - 1 :][:, target : target + window]
+        found = model.recall(embedded[target + window - 1], kept[:, target : target + window], held)
+        torch.testing.assert_close(found, wanted[:, target], rtol=1e-9, atol=1e-9)
