@@ -114,8 +114,7 @@ def _by_hand(text: str, *, whole: bool) -> list[tuple[int, int | None]]:
     found: list[tuple[int, int | None]] = []
     first = last = ended = -1
     for row, letter in enumerate([*text, "n"]):
-        goes_on = first >= 0 and (letter == text[first] or (whole and letter == "."))
-        if first >= 0 and letter != text[first] and letter != "." or (first >= 0 and not goes_on):
+        if first >= 0 and letter != text[first] and not (whole and letter == "."):
             found.append((last - first + 1, first - ended - 1 if whole and ended >= 0 else None))
             first, ended = -1, last
         if letter in "ab":

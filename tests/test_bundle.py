@@ -254,6 +254,18 @@ def test_another_baseline_than_that_of_the_config_is_refused(saved: Path) -> Non
         load(saved)
 
 
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [("model", "window", "auto"), ("model", "stem", "auto"), ("channels", "baselines", ["auto"])]
+    + [("channels", "levels", "auto")],
+)
+def test_what_training_has_to_settle_must_not_be_open(saved: Path, section: str, key: str, value: object) -> None:
+    _change(saved / CONTENT, lambda tree: tree["config"][section].update({key: value}))
+    _sign(saved)
+    with pytest.raises(BundleError, match=r"leaves open \(auto\)"):
+        load_bundle(saved)
+
+
 def _resized(weights: dict[str, torch.Tensor]) -> None:
     name = "members.0.head.weight"
     weights[name] = weights[name][:, 1:].contiguous()

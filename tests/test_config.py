@@ -186,6 +186,12 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("channels.baselines", [], "channels.baselines", "give at least one"),
     ("channels.baselines", [64, 0], "channels.baselines.1", "0 rows is too short"),
     ("channels.baselines", ["64"], "channels.baselines.0", "'64' is not a duration"),
+    ("channels.baselines", "automatic", "channels.baselines.0", "'automatic' is not a duration"),
+    ("channels.levels", "none", "channels.levels", "found 'none'"),
+    ("channels", {"kinds": ["change"], "levels": "hidden"}, "channels", "levels: hidden needs in kinds a level"),
+    ("channels", {"kinds": ["level", "missing"], "levels": "both"}, "channels", "and something else than levels"),
+    ("model.members", 0, "model.members", "greater than or equal to 1"),
+    ("training.min_steps", -1, "training.min_steps", "greater than or equal to 0, found -1"),
     ("training.epochs", True, "training.epochs", "found True"),
     ("training.epochs", 2.0, "training.epochs", "found 2.0"),
     ("training.epochs", "20", "training.epochs", "found '20'"),
@@ -436,6 +442,14 @@ def test_spans_become_rows_of_the_interval() -> None:
     spans = build_spans(config)
     assert (spans.interval_ns, spans.max_gap, spans.window, spans.stem) == (500_000_000, 10, 32, 3)
     assert spans.baselines == (32, 120)
+
+
+@pytest.mark.parametrize("path", ["model.window", "model.stem", "channels.baselines"])
+def test_spans_that_training_has_to_find_are_no_rows_yet(path: str) -> None:
+    fixed = {"channels": {"baselines": 32}, "model": {"window": 16, "stem": 3}}
+    config = load_config({"data": {"metrics": ["rtt"], "interval": "1s"}, **fixed}, [f"{path}=auto"])
+    with pytest.raises(ConfigError, match=f"^{path}: auto is found from labelled rows"):
+        build_spans(config)
 
 
 def test_spans_need_an_interval() -> None:

@@ -1,7 +1,8 @@
-"""Metrics that cannot help or would mislead: what is said of them, and whose rows are mended."""
+"""Metrics that cannot help or would mislead: what is said of them, whose rows are mended, and what test rows tell."""
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from netanomaly import train
 from netanomaly.config import load_config
 from netanomaly.data.splits import TEST, TRAIN, VALIDATION
 from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics
@@ -151,3 +153,69 @@ def test_inside_a_series_test_rows_stay_as_they_are() -> None:
     assert not np.isnan(new.values[mended]).any()
     np.testing.assert_equal(new.values[~mended], old.values[~mended])
     np.testing.assert_equal(new.values[:, RTT], old.values[:, RTT])
+
+
+PIECES = {
+    "a": [("train", 0, 400), ("test", 400, 500), ("train", 500, 900)],
+    "b": [("validation", 0, 400), ("test", 400, 900)],
+    "c": [("test", 0, 300), ("train", 300, 900)],
+    "d": [("train", 0, 350), ("validation", 350, 600), ("test", 600, 900)],
+}
+"""Parts inside series, in rows: test before, between and after the others."""
+
+
+def _split(path: Path) -> dict[str, Any]:
+    """The same as a table."""
+    start = pd.Timestamp("2026-03-01T00:00:00Z")
+    lines = [
+        ",".join([name, *((start + pd.Timedelta(seconds=row)).isoformat() for row in bounds), part])
+        for name, pieces in PIECES.items()
+        for part, *bounds in pieces
+    ]
+    path.write_text("\n".join(["series,t_start,t_end,split", *lines]), encoding="utf-8")
+    return {"by": "table", "path": str(path)}
+
+
+def _learnt(directory: Path, frame: pd.DataFrame) -> dict[str, Any]:
+    """All that training decides, without the seconds it took."""
+    chosen = settings(
+        directory / "run",
+        data={"split": _split(directory / "split.csv")},
+        channels={"baselines": "auto", "levels": "auto"},
+        model={"window": "auto", "stem": "auto"},
+        training={"epochs": 2},
+    )
+    found = train(chosen, frames=frame, overwrite=True)
+    epochs = [json.loads(line) for line in (directory / "run" / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    return {
+        "config": found.config,
+        "classes": found.classes,
+        "channels": found.channels.state(),
+        "weights": {name: weight.tolist() for name, weight in found.model.state_dict().items()},
+        "training": {**found.facts["training"], "seconds": None},
+        "epochs": [{**epoch, "seconds": None} for epoch in epochs],
+        "rows": found.facts["split"]["train"],
+    }
+
+
+@pytest.mark.parametrize("label_gaps", [False, True])
+def test_inside_series_nothing_is_learnt_or_chosen_from_test_rows(tmp_path: Path, label_gaps: bool) -> None:
+    """Other values, gaps, labels, a new class and no label at all there; few training rows show at once."""
+    frame = network("abcd", 900)
+    at = np.arange(len(frame)) % 900
+    if label_gaps:
+        frame.loc[at % 3 == 0, ["label", "throughput_bps"]] = ["", NAN]
+    tested = np.zeros(len(frame), dtype=bool)
+    for name, pieces in PIECES.items():
+        for part, first, stop in pieces:
+            tested |= (frame["link"] == name) & (at >= first) & (at < stop) & (part == "test")
+    spoilt, rng = frame.copy(), np.random.default_rng(9)
+    spoilt.loc[tested, VALUES] = rng.lognormal(3, 2, (tested.sum(), len(VALUES)))
+    spoilt.loc[tested & (at % 5 == 0), VALUES[:2]] = NAN
+    spoilt.loc[tested, "label"] = rng.choice([*CLASSES, "unheard_of", ""], tested.sum())
+    before = _learnt(tmp_path, frame)
+    assert before["rows"]["rows"] > 300
+    assert _learnt(tmp_path, spoilt) == before
+    touched = frame.copy()
+    touched.loc[(frame["link"] == "c") & (at >= 700) & (at < 704), "rtt_ms"] *= 2
+    assert _learnt(tmp_path, touched)["weights"] != before["weights"]

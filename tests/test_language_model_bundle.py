@@ -158,7 +158,7 @@ def test_minilm_labels_rows(tmp_path: Path) -> None:
     frame = network("xyz", rows=100)
     assert (predictor.predict(frame)["label"] == frame["label"]).mean() > 0.8
     place = "encoder.layer.5.output.dense.weight"
-    kept = load_file(tmp_path / "run" / "model.safetensors")[f"sequence_model.model.{place}"]
+    kept = load_file(tmp_path / "run" / "model.safetensors")[f"members.0.sequence_model.model.{place}"]
     assert torch.equal(kept, load_file(MINILM / "model.safetensors")[place])
 
 

@@ -14,7 +14,7 @@ import torch
 from netanomaly import load, train
 from netanomaly.config import parse_config
 from netanomaly.errors import ConfigError, TrainingError
-from netanomaly.members import MARGIN, Levels, preferred
+from netanomaly.members import MARGIN, Levels, _Rows, preferred
 from netanomaly.model.ensemble import Ensemble
 from netanomaly.training import trainer
 from networks import link, network, settings
@@ -207,3 +207,97 @@ def test_nothing_is_chosen_on_test_rows(tmp_path: Path, by: str) -> None:
     assert all(torch.equal(before[name], after[name]) for name in before)
     evaluations = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
     assert evaluations["macro_f1"] < 0.9  # they were other rows indeed
+
+
+def _scored(monkeypatch: pytest.MonkeyPatch, given: dict[str, float]) -> None:
+    """Validation scores by what a model sees, in the place of real ones."""
+
+    def score(_rows: Any, model: Any, _device: torch.device) -> float:
+        if not isinstance(model, Ensemble):
+            return 0.5
+        hides = [getattr(model, f"view_{number}") is not None for number in range(len(model.members))]
+        return given["both" if len(set(hides)) == 2 else "hidden" if hides[0] else "seen"]
+
+    monkeypatch.setattr("netanomaly.members._Rows.score", score)
+
+
+@pytest.mark.parametrize(
+    ("scores", "levels", "sees"),
+    [
+        ({"hidden": 0.9, "seen": 0.2, "both": 0.8}, "hidden", [False, False]),
+        ({"hidden": 0.2, "seen": 0.9, "both": 0.8}, "seen", [True, True]),
+        ({"hidden": 0.805, "seen": 0.2, "both": 0.8}, "both", [False, False, True, True]),
+    ],
+)
+def test_the_members_that_validation_prefers_are_kept_as_they_were_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: dict[str, float], levels: str, sees: list[bool]
+) -> None:
+    all_of_them = _weights(_train(tmp_path, channels={"levels": "both"}, model={"members": 2}))
+    _scored(monkeypatch, scores)
+    found = _train(tmp_path, channels={"levels": "auto"}, model={"members": 2})
+    assert (found.config.channels.levels, found.config.model.members) == (levels, 2)
+    assert found.facts["training"]["levels"] == scores
+    assert found.facts["training"]["validation_macro_f1"] == scores[levels]
+    first = 2 if levels == "seen" else 0
+    renamed = {
+        name.replace(name[:9], f"members.{int(name[8]) + first}"): weight for name, weight in _weights(found).items()
+    }
+    assert {int(name[8]) for name in renamed} == set(range(first, first + len(sees)))
+    assert all(torch.equal(weight, all_of_them[name]) for name, weight in renamed.items())
+    assert [getattr(found.model, f"view_{number}") is None for number in range(len(sees))] == sees
+    again = load(tmp_path / "run")
+    assert again.config == found.config
+    pd.testing.assert_frame_equal(again.predict(link("x")), found.predict(link("x")))
+
+
+def test_in_one_network_levels_are_seen(tmp_path: Path) -> None:
+    """What stands high is odd, for much longer than the baseline: only where it stands tells the two apart."""
+    frame = network("ab", 600)
+    odd = (np.arange(len(frame)) // 100) % 2 == 1
+    frame["label"] = np.where(odd, "odd", "normal")
+    noise = np.random.default_rng(0).lognormal(0, 0.05, len(frame))
+    for metric in ("rtt_ms", "throughput_bps", "loss_ratio"):
+        frame[metric] = noise * np.where(odd, 1.5, 1.0)
+    split = {"by": "time", "validation": "2026-03-01T00:04:00Z", "test": "2026-03-01T00:07:00Z", "purge": 0}
+    learn = {"epochs": 10, "jitter": 0.0}
+    found = _train(
+        tmp_path, frame, data={"split": split}, channels={"levels": "auto", "baselines": [12]}, training=learn
+    )
+    scores = found.facts["training"]["levels"]
+    assert scores["seen"] > scores["hidden"] + 0.1
+    assert found.config.channels.levels in ("seen", "both")
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(2, 1), (3, 1), (4, 1), (5, 2), (6, 2), (8, 2)])
+@pytest.mark.parametrize("levels", ["both", "auto"])
+def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: int, kept: int, levels: str
+) -> None:
+    """Four members of two epochs each; Ctrl-C as the epoch, counted over all of them, is scored."""
+    chosen: dict[str, Any] = {"channels": {"levels": levels}, "model": {"members": 2}}
+    undisturbed = _weights(_train(tmp_path, channels={"levels": "both"}, model={"members": 2}))
+    score, calls = _Rows.score, []
+
+    def interrupted(rows: Any, *given: Any) -> float:
+        calls.append(None)
+        if len(calls) == epoch:
+            raise KeyboardInterrupt
+        return score(rows, *given)
+
+    monkeypatch.setattr(_Rows, "score", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _train(tmp_path, **chosen)
+    found = load(tmp_path / "run")
+    assert (found.config.channels.levels, found.config.model.members) == ("hidden", kept)
+    assert set(found.facts["training"]["levels"]) == {"hidden"}
+    whole = [member["kept_epoch"] for member in found.facts["training"]["members"]]
+    assert whole == [1 if epoch == 2 else 2] * kept
+    same = [torch.equal(weight, undisturbed[name]) for name, weight in _weights(found).items()]
+    assert all(same) == (epoch > 2)
+    assert np.isfinite(found.predict(link("x"))["confidence"].dropna()).all()
+
+
+def test_the_callers_draws_are_left_alone(tmp_path: Path) -> None:
+    before = torch.get_rng_state()
+    _train(tmp_path, model={"members": 2})
+    assert torch.equal(torch.get_rng_state(), before)

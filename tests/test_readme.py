@@ -63,7 +63,9 @@ def test_the_commands_and_the_python_run_as_written(clone: Path) -> None:
 
 def test_the_quickstart_table_is_what_the_readme_shows(clone: Path) -> None:
     report = json.loads((clone / "runs/quickstart/evaluation.json").read_text(encoding="utf-8"))
-    shown = dict(re.findall(r"^(netanomaly|logistic_regression|majority|random) +(0\.\d+) +0\.\d+ ", README, re.MULTILINE))
+    shown = dict(
+        re.findall(r"^(netanomaly|logistic_regression|majority|random) +(0\.\d+) +0\.\d+ ", README, re.MULTILINE)
+    )
     assert set(shown) == {"netanomaly", "logistic_regression", "majority", "random"}
     assert float(shown["netanomaly"]) == pytest.approx(report["macro_f1"], abs=0.03)  # other CPUs round otherwise
     for name, entry in report["baselines"].items():
