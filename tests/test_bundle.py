@@ -256,8 +256,12 @@ def test_another_baseline_than_that_of_the_config_is_refused(saved: Path) -> Non
 
 @pytest.mark.parametrize(
     ("section", "key", "value"),
-    [("model", "window", "auto"), ("model", "stem", "auto"), ("channels", "baselines", ["auto"])]
-    + [("channels", "levels", "auto")],
+    [
+        ("model", "window", "auto"),
+        ("model", "stem", "auto"),
+        ("channels", "baselines", ["auto"]),
+        ("channels", "levels", "auto"),
+    ],
 )
 def test_what_training_has_to_settle_must_not_be_open(saved: Path, section: str, key: str, value: object) -> None:
     _change(saved / CONTENT, lambda tree: tree["config"][section].update({key: value}))

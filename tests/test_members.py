@@ -245,9 +245,7 @@ def test_the_members_that_validation_prefers_are_kept_as_they_were_trained(
     assert {int(name[8]) for name in renamed} == set(range(first, first + len(sees)))
     assert all(torch.equal(weight, all_of_them[name]) for name, weight in renamed.items())
     assert [getattr(found.model, f"view_{number}") is None for number in range(len(sees))] == sees
-    again = load(tmp_path / "run")
-    assert again.config == found.config
-    pd.testing.assert_frame_equal(again.predict(link("x")), found.predict(link("x")))
+    pd.testing.assert_frame_equal(load(tmp_path / "run").predict(link("x")), found.predict(link("x")))
 
 
 def test_in_one_network_levels_are_seen(tmp_path: Path) -> None:
@@ -259,22 +257,21 @@ def test_in_one_network_levels_are_seen(tmp_path: Path) -> None:
     for metric in ("rtt_ms", "throughput_bps", "loss_ratio"):
         frame[metric] = noise * np.where(odd, 1.5, 1.0)
     split = {"by": "time", "validation": "2026-03-01T00:04:00Z", "test": "2026-03-01T00:07:00Z", "purge": 0}
-    learn = {"epochs": 10, "jitter": 0.0}
-    found = _train(
-        tmp_path, frame, data={"split": split}, channels={"levels": "auto", "baselines": [12]}, training=learn
-    )
+    seen, learn = {"levels": "auto", "baselines": [12]}, {"epochs": 10, "jitter": 0.0}
+    found = _train(tmp_path, frame, data={"split": split}, channels=seen, training=learn)
     scores = found.facts["training"]["levels"]
     assert scores["seen"] > scores["hidden"] + 0.1
     assert found.config.channels.levels in ("seen", "both")
 
 
-@pytest.mark.parametrize(("epoch", "kept"), [(2, 1), (3, 1), (4, 1), (5, 2), (6, 2), (8, 2)])
-@pytest.mark.parametrize("levels", ["both", "auto"])
+@pytest.mark.parametrize(
+    ("levels", "epoch", "kept"),
+    [("both", 2, 1), ("auto", 3, 1), ("both", 4, 1), ("auto", 5, 2), ("both", 6, 2), ("auto", 8, 2)],
+)
 def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, epoch: int, kept: int, levels: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, levels: str, epoch: int, kept: int
 ) -> None:
     """Four members of two epochs each; Ctrl-C as the epoch, counted over all of them, is scored."""
-    chosen: dict[str, Any] = {"channels": {"levels": levels}, "model": {"members": 2}}
     undisturbed = _weights(_train(tmp_path, channels={"levels": "both"}, model={"members": 2}))
     score, calls = _Rows.score, []
 
@@ -286,12 +283,11 @@ def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
 
     monkeypatch.setattr(_Rows, "score", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        _train(tmp_path, **chosen)
+        _train(tmp_path, channels={"levels": levels}, model={"members": 2})
     found = load(tmp_path / "run")
     assert (found.config.channels.levels, found.config.model.members) == ("hidden", kept)
     assert set(found.facts["training"]["levels"]) == {"hidden"}
-    whole = [member["kept_epoch"] for member in found.facts["training"]["members"]]
-    assert whole == [1 if epoch == 2 else 2] * kept
+    assert [member["kept_epoch"] for member in found.facts["training"]["members"]] == [1 if epoch == 2 else 2] * kept
     same = [torch.equal(weight, undisturbed[name]) for name, weight in _weights(found).items()]
     assert all(same) == (epoch > 2)
     assert np.isfinite(found.predict(link("x"))["confidence"].dropna()).all()
