@@ -121,10 +121,11 @@ def test_unlabelled_rows_that_are_measured_are_left_alone(caplog: pytest.LogCapt
 
 
 def test_only_gaps_of_training_rows_tell(caplog: pytest.LogCaptureFixture) -> None:
-    frame = _hand_made()
-    learnt = frame["link"].isin(list("abcd"))
+    frame = _hand_made(160)
+    learnt = frame["link"] == "a"
     frame.loc[learnt, "loss_ratio"] = frame.loc[learnt, "rtt_ms"]
-    before = _prepared(frame)
+    split = {"by": "series", "train": ["a"], "validation": ["b"], "test": ["c", "d", "e", "f"]}
+    before = _prepared(frame, data={"split": split})
     assert fill_gaps_of_labels(before) is before
     assert _said(caplog) == []
 

@@ -153,6 +153,7 @@ def test_what_is_asked_for_stays_asked_for(tmp_path: Path) -> None:
 @pytest.mark.skipif(not MINILM.is_dir(), reason=f"no {MINILM}: sh scripts/fetch_minilm.sh, or NETANOMALY_MINILM=DIR")
 def test_minilm_labels_rows(tmp_path: Path) -> None:
     config = tree(tmp_path / "run", path=str(MINILM), train="head", epochs=4)
+    config["channels"]["levels"] = "seen"  # one member
     predictor = train(config, frames=network())
     assert predictor.facts["training"]["parameters"] < 11e6  # 22.7 million with its words
     frame = network("xyz", rows=100)
