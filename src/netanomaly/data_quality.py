@@ -31,7 +31,7 @@ def tell_useless_metrics(prepared: Prepared) -> None:
 def fill_gaps_of_labels(prepared: Prepared) -> Prepared:
     """The rows to train and validate with, without gaps that give labels away (see `label_gaps`).
 
-    There, missing values are taken from the nearest row, as far as `data.max_gap` allows.
+    There, missing values are taken from the nearest row of the same part, as far as `data.max_gap` allows.
     """
     segments, parts = prepared.grid.segments, prepared.split.parts
     tied = tied_to_labels(segments, [part == TRAIN for part in parts])
@@ -46,8 +46,10 @@ def fill_gaps_of_labels(prepared: Prepared) -> Prepared:
         ", ".join(names[:8]) + (", ..." if len(names) > 8 else ""),
     )
     reach = build_grid_spans(prepared.config).max_gap
-    mended = tuple(
-        replace(segment, values=filled(segment.values, (part == TRAIN) | (part == VALIDATION), tied, reach))
-        for segment, part in zip(segments, parts, strict=True)
-    )
-    return replace(prepared, grid=replace(prepared.grid, segments=mended))
+    mended = []
+    for segment, part in zip(segments, parts, strict=True):
+        values = segment.values
+        for own in (TRAIN, VALIDATION):
+            values = filled(values, part == own, tied, reach)
+        mended.append(replace(segment, values=values))
+    return replace(prepared, grid=replace(prepared.grid, segments=tuple(mended)))

@@ -34,11 +34,12 @@ def tied_to_labels(segments: Sequence[Segment], training: Sequence[NDArray[np.bo
 def filled(
     values: NDArray[np.float64], rows: NDArray[np.bool_], metrics: NDArray[np.bool_], reach: int
 ) -> NDArray[np.float64]:
-    """Values with the missing ones of some rows (T,) and metrics (M,) taken from the nearest row. (T, M) to (T, M)
+    """Values with the missing ones of some rows (T,) and metrics (M,) taken from the nearest of these rows.
 
-    The earlier one of two that are as near; nothing from further than `reach` rows away.
+    The earlier one of two that are as near; nothing from further than `reach` rows away, and nothing from other rows:
+    those of another part of a split have to stay unknown. (T, M) to (T, M)
     """
-    columns = pd.DataFrame(values[:, metrics])
+    columns = pd.DataFrame(np.where(rows[:, None], values[:, metrics], np.nan))
     here = np.arange(len(values))[:, None]
     steps = pd.DataFrame(np.where(columns.isna(), np.nan, here))
     since = here - steps.ffill().fillna(-np.inf).to_numpy()

@@ -7,7 +7,6 @@ and members that do not, and together or alone they answer for the rows of the v
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,8 +29,6 @@ from netanomaly.model.ensemble import Ensemble
 from netanomaly.prepare import Prepared
 from netanomaly.training import trainer
 from netanomaly.training.engine import segment_logits
-
-log = logging.getLogger(__name__)
 
 Levels = Literal["hidden", "seen", "both"]
 MARGIN = 0.01
@@ -82,7 +79,6 @@ class Learnt:
     """Trained members as one model, and the config that builds it."""
 
     config: Config
-    classes: tuple[str, ...]
     model: Ensemble
     outcome: Outcome
 
@@ -146,7 +142,7 @@ def fit_members(
         for levels, some in candidates.items()
     }
     scores = {levels: workshop.validation.score(model, device) for levels, model in models.items()}
-    levels = preferred(scores) if config.channels.levels == "auto" else list(scores)[-1]
+    levels = preferred(scores) if config.channels.levels == "auto" else list(scores)[-1]  # all that was asked for
     kept = candidates[levels]
     outcome = Outcome(
         tuple(member.outcome for member in kept),
@@ -158,7 +154,7 @@ def fit_members(
         stopped_by,
     )
     each = len(kept) // (2 if levels == "both" else 1)
-    return Learnt(_settled(config, levels, each), classes, models[levels], outcome)
+    return Learnt(_settled(config, levels, each), models[levels], outcome)
 
 
 def preferred(scores: Mapping[Levels, float]) -> Levels:
@@ -167,6 +163,14 @@ def preferred(scores: Mapping[Levels, float]) -> Levels:
     if "both" in scores and scores[best] <= scores["both"] + MARGIN:
         return "both"
     return best
+
+
+def member_seed(seed: int, place: int) -> int:
+    """The seed of a member's draws: that of the config for the first, for the others what NumPy derives from it.
+
+    32 bits, as PyTorch's generator on the CPU looks at no more of a seed.
+    """
+    return seed if place == 0 else int(np.random.SeedSequence(seed).generate_state(place)[-1])
 
 
 class _Workshop:
@@ -190,7 +194,7 @@ class _Workshop:
         """One member; `place` of `total` says which draws are its own."""
         (view,) = build_views(_settled(self.config, kind, 1), self.channels)
         training, validation = self.training.seen(view), self.validation.seen(view)
-        seed = self.config.seed + (place << 32)  # seeds of configs are smaller: no two trainings share draws
+        seed = member_seed(self.config.seed, place)
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             torch.manual_seed(seed)
             seen = self.channels if view is None else len(view)

@@ -100,10 +100,11 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
     tell_useless_metrics(prepared)
     prepared = fill_gaps_of_labels(prepared)
     channels = _fit_channels(prepared)
-    learnt = fit_members(prepared, channels, _classes(prepared), device, log_path)
+    classes = _classes(prepared)
+    learnt = fit_members(prepared, channels, classes, device, log_path)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
     facts = _facts(prepared, learnt.outcome)
-    return Bundle(learnt.config, channels, learnt.classes, weights, facts), learnt.outcome
+    return Bundle(learnt.config, channels, classes, weights, facts), learnt.outcome
 
 
 def _fit_channels(prepared: Prepared) -> Channels:
