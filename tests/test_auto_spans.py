@@ -18,9 +18,9 @@ from netanomaly.auto_spans import (
     LONGEST_STEM,
     SHORTEST,
     SHORTEST_BASELINE,
-    Incidents,
+    Lengths,
     auto_spans,
-    incidents_of,
+    incident_lengths,
     with_spans,
 )
 from netanomaly.config import load_config, parse_config
@@ -45,26 +45,26 @@ def _labels(text: str) -> np.ndarray:
         ("...", [], []),
     ],
 )
-def test_incidents_of_a_segment(text: str, lengths: list[int], calm: list[int | None]) -> None:
-    found = incidents_of([_labels(text)], "normal")
-    assert found.lengths.tolist() == lengths
+def test_incident_lengths_a_segment(text: str, lengths: list[int], calm: list[int | None]) -> None:
+    found = incident_lengths([_labels(text)], "normal")
+    assert found.incidents.tolist() == lengths
     assert [None if np.isnan(one) else one for one in found.calm] == calm
 
 
 def test_where_unlabelled_rows_lack_metrics_they_end_an_incident_and_nothing_is_calm() -> None:
-    found = incidents_of([_labels("nn..a.aan..b")], "normal", has_label_gaps=True)
-    assert found.lengths.tolist() == [1, 2, 1]
+    found = incident_lengths([_labels("nn..a.aan..b")], "normal", has_label_gaps=True)
+    assert found.incidents.tolist() == [1, 2, 1]
     assert np.isnan(found.calm).all()
 
 
 def test_an_incident_does_not_go_on_in_the_next_segment() -> None:
-    found = incidents_of([_labels("naa"), _labels("aan")], "normal")
-    assert found.lengths.tolist() == [2, 2]
+    found = incident_lengths([_labels("naa"), _labels("aan")], "normal")
+    assert found.incidents.tolist() == [2, 2]
     assert np.isnan(found.calm).all()
 
 
 def test_without_a_label_called_normal_every_run_is_an_incident() -> None:
-    assert incidents_of([_labels("aaabb")], "normal").lengths.tolist() == [3, 2]
+    assert incident_lengths([_labels("aaabb")], "normal").incidents.tolist() == [3, 2]
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_without_a_label_called_normal_every_run_is_an_incident() -> None:
     ],
 )
 def test_spans_by_hand(lengths: list[int], calm: list[float], window: int, stem: int, baseline: int) -> None:
-    found = auto_spans(Incidents(np.array(lengths, dtype=float), np.array(calm, dtype=float)))
+    found = auto_spans(Lengths(np.array(lengths, dtype=float), np.array(calm, dtype=float)))
     assert (found.window, found.stem, found.baseline) == (window, stem, baseline)
 
 
 @given(st.lists(st.tuples(st.integers(1, 10**6), st.none() | st.integers(0, 10**6)), max_size=30))
 def test_spans_are_within_their_bounds(pairs: list[tuple[int, int | None]]) -> None:
     calm = [np.nan if one is None else one for _, one in pairs]
-    found = auto_spans(Incidents(np.array([one for one, _ in pairs], dtype=float), np.array(calm, dtype=float)))
+    found = auto_spans(Lengths(np.array([one for one, _ in pairs], dtype=float), np.array(calm, dtype=float)))
     reach = found.window + found.stem - 1
     assert SHORTEST <= reach <= LONGEST
     assert 1 <= found.stem <= min(LONGEST_STEM, max(1, reach // 2))
@@ -124,28 +124,28 @@ def _by_hand(text: str, *, whole: bool) -> list[tuple[int, int | None]]:
 
 @given(st.text("nab.", max_size=40), st.booleans())
 def test_incidents_as_found_row_by_row(text: str, has_label_gaps: bool) -> None:
-    found = incidents_of([_labels(text)], "normal", has_label_gaps=has_label_gaps)
+    found = incident_lengths([_labels(text)], "normal", has_label_gaps=has_label_gaps)
     calm = [None if np.isnan(one) else int(one) for one in found.calm]
-    assert list(zip(found.lengths.tolist(), calm, strict=True)) == _by_hand(text, whole=not has_label_gaps)
+    assert list(zip(found.incidents.tolist(), calm, strict=True)) == _by_hand(text, whole=not has_label_gaps)
 
 
 @given(st.lists(st.text("nab.", max_size=12), max_size=6), st.randoms())
 def test_the_order_of_the_segments_does_not_matter(texts: list[str], random: Any) -> None:
     turned = random.sample(texts, len(texts))
-    one, other = (auto_spans(incidents_of([_labels(text) for text in some], "normal")) for some in (texts, turned))
+    one, other = (auto_spans(incident_lengths([_labels(text) for text in some], "normal")) for some in (texts, turned))
     assert one == other
 
 
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=9), st.integers(1, 9))
 def test_longer_incidents_never_shorten_what_is_looked_at(lengths: list[int], more: int) -> None:
     calm = np.full(len(lengths), np.nan)
-    short, long = (auto_spans(Incidents(np.array(lengths, dtype=float) + extra, calm)) for extra in (0, more))
+    short, long = (auto_spans(Lengths(np.array(lengths, dtype=float) + extra, calm)) for extra in (0, more))
     assert long.window + long.stem >= short.window + short.stem
     assert long.baseline >= short.baseline
 
 
 def test_spans_without_incidents_are_the_longest() -> None:
-    found = auto_spans(incidents_of([_labels("nnnn"), _labels("....")], "normal"))
+    found = auto_spans(incident_lengths([_labels("nnnn"), _labels("....")], "normal"))
     assert (found.window, found.stem, found.baseline) == (64, 9, 288)
 
 
@@ -159,7 +159,7 @@ def _prepared_spans(frame: pd.DataFrame, split: dict[str, Any]) -> tuple[Any, ..
 
 @pytest.mark.parametrize("by", ["series", "time", "table"])
 def test_only_training_rows_count(tmp_path: Path, by: str) -> None:
-    """Incidents of any other length in all other rows, those of no part too, change nothing; in these rows they do."""
+    """Lengths of any other length in all other rows, those of no part too, change nothing; in these rows they do."""
     frame = network("abcdef", 300)
     at = np.arange(len(frame)) % 300
     split: dict[str, Any] = {"by": by, "validation": ["e"], "test": ["f"]}

@@ -220,3 +220,25 @@ def test_inside_series_nothing_is_learnt_or_chosen_from_test_rows(tmp_path: Path
     touched = frame.copy()
     touched.loc[(frame["link"] == "c") & (at >= 700) & (at < 704), "rtt_ms"] *= 2
     assert _learnt(tmp_path, touched)["weights"] != before["weights"]
+
+
+@pytest.mark.parametrize("purge", [None, 0])
+@pytest.mark.parametrize("spoilt", [TEST, VALIDATION])
+def test_gaps_at_a_boundary_take_nothing_from_another_part(purge: int | None, spoilt: int) -> None:
+    """Blocks of 20 unlabelled rows without loss, one of them across the boundary of two parts."""
+    at = np.arange(400)
+    frame = pd.DataFrame({"timestamp": pd.date_range("2026-03-01", periods=400, freq="s", tz="UTC").astype(str)})
+    frame = frame.assign(link="a", rtt_ms=1.0 + at % 7, throughput_bps=1.0 + at % 5, loss_ratio=1.0 + at % 3)
+    unlabelled = (at // 20) % 2 == 1
+    frame["label"] = np.where(unlabelled, "", np.where(at % 2 == 0, "normal", "congestion")).astype(object)
+    frame.loc[unlabelled, "loss_ratio"] = np.nan
+    split = {"by": "time", "validation": "2026-03-01T00:03:10Z", "test": "2026-03-01T00:04:30Z", "purge": purge}
+    spans = {"channels": {"baselines": [4]}, "model": {"window": 2, "stem": 1}}
+    config = load_config(settings(Path("nowhere"), data={"split": split}, **spans))
+    before = prepare(config, frame)
+    parts = before.split.parts[0]
+    frame.loc[parts == spoilt, "loss_ratio"] *= 1e6
+    one, other = (fill_gaps_of_labels(found).grid.segments[0].values for found in (before, prepare(config, frame)))
+    rest = (parts >= TRAIN) & (parts < spoilt)
+    assert np.isfinite(one[rest, 2]).mean() > np.isfinite(before.grid.segments[0].values[rest, 2]).mean()
+    np.testing.assert_equal(one[rest], other[rest])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 
 from netanomaly.config import load_config
-from netanomaly.data_quality import fill_gaps_of_labels
 from netanomaly.label_gaps import filled, tied_to_labels
 from netanomaly.prepare import Prepared, prepare
 from networks import network, settings
@@ -36,6 +34,12 @@ def test_the_nearest_row_fills(given: list[float], reach: int, wanted: list[floa
     np.testing.assert_equal(found[:, 1], given)  # another metric
     nowhere = filled(values, np.full(len(values), False), np.array([True, True]), reach)
     np.testing.assert_equal(nowhere, values)
+
+
+def test_nothing_is_taken_from_other_rows() -> None:
+    values = np.array([[1.0], [NAN], [NAN], [9.0], [NAN]])
+    rows = np.array([True, True, True, False, False])  # the others are of another part of the split
+    np.testing.assert_equal(filled(values, rows, np.array([True]), 5), [[1], [1], [1], [9], [NAN]])
 
 
 def _experiment() -> pd.DataFrame:
@@ -66,27 +70,6 @@ def test_chance_is_not_taken_for_it() -> None:
     frame.loc[rng.random(len(frame)) < 0.3, "label"] = ""
     frame.loc[rng.random(len(frame)) < 0.3, "throughput_bps"] = NAN
     assert _tied(_prepared(frame)) == [False, False, False]
-
-
-def test_gaps_are_filled_to_learn_from_and_nowhere_else(caplog: pytest.LogCaptureFixture) -> None:
-    before = _prepared(_experiment())
-    with caplog.at_level(logging.WARNING):
-        after = fill_gaps_of_labels(before)
-    assert "1 of 3 metrics are missing where rows are unlabelled" in caplog.text
-    assert "throughput_bps" in caplog.text
-    for old, new in zip(before.grid.segments, after.grid.segments, strict=True):
-        if old.series == "f":
-            np.testing.assert_equal(new.values, old.values)
-        else:
-            assert np.isnan(old.values[:, 1]).mean() > 0.3
-            assert np.isnan(new.values[:, 1]).sum() < np.isnan(old.values[:, 1]).sum() / 4
-        np.testing.assert_equal(new.values[:, [0, 2]], old.values[:, [0, 2]])
-
-
-def test_nothing_happens_and_nothing_is_said_where_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    prepared = _prepared(network())
-    assert fill_gaps_of_labels(prepared) is prepared
-    assert not caplog.records
 
 
 def test_windows_stay_within_labelled_rows_then() -> None:

@@ -123,6 +123,21 @@ def test_members_are_trained_from_other_draws_and_the_seed_gives_all_of_them(tmp
     assert not any(torch.equal(found, mine) for found in firsts.values() for mine in (first, second))
 
 
+def test_no_two_members_share_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the weights that they start from nor the numbers that are drawn while they learn."""
+    fit, started = trainer.fit, []
+
+    def spy(model: Any, *given: Any, **named: Any) -> trainer.Outcome:
+        started.append((model.head.weight.flatten()[0].item(), torch.get_rng_state().sum().item()))
+        return fit(model, *given, **named)
+
+    monkeypatch.setattr(trainer, "fit", spy)
+    for seed in (0, 1):
+        chosen = settings(tmp_path / "run", training={"epochs": 1}, model={"members": 2}, channels={"levels": "both"})
+        train({**chosen, "seed": seed}, frames=network(), overwrite=True)
+    assert len({weight for weight, _ in started}) == len({draws for _, draws in started}) == 8
+
+
 def test_the_first_member_does_not_depend_on_how_many_follow(tmp_path: Path) -> None:
     one, three = (
         _weights(_train(tmp_path, model={"members": members}, channels={"levels": "hidden"})) for members in (1, 3)

@@ -20,6 +20,7 @@ from scripts.bench.quality_scores import Judged, judge, pooled, scores
 
 from netanomaly.config import Config
 from netanomaly.data.splits import TEST
+from netanomaly.evaluation.baselines import majority, random_answers
 from netanomaly.prepare import Prepared, prepare
 
 OURS: dict[str, tuple[str, ...]] = {
@@ -27,7 +28,7 @@ OURS: dict[str, tuple[str, ...]] = {
     "ours_levels": ('channels.kinds=["level", "missing"]', "channels.levels=seen"),
     "ours_one": ("model.members=1", "channels.levels=hidden"),
 }
-"""Our configurations: what differs from the package's defaults."""
+"""Our configurations: what differs from the package's defaults; the others show what levels and members bring."""
 SIMPLE = ("majority", "random")
 PEERS = (
     "logistic",
@@ -171,12 +172,14 @@ def ask(
 
 
 def _simple(prepared: Prepared, method: str, seed: int) -> NDArray[np.float64]:
-    """The most frequent class, or one drawn as often as it occurs in training: ones and zeros, (N, K)."""
+    """Probabilities by the project's baselines that look at nothing, (N, K)."""
     names = class_names(prepared)
-    counts = np.array([prepared.report["train"]["classes"].get(name, 0) for name in names], dtype=np.float64)
+    counts = prepared.report["train"]["classes"]
+    labels = np.repeat(np.array(list(counts), dtype=object), list(counts.values()))
     asked = sum(int(mask.sum()) for mask in prepared.labelled(TEST))
     if method == "majority":
-        drawn = np.full(asked, counts.argmax())
-    else:
-        drawn = np.random.default_rng(seed).choice(len(names), asked, p=counts / counts.sum())
-    return np.eye(len(names))[drawn]
+        return np.tile(np.array(names) == majority(labels), (asked, 1)).astype(np.float64)
+    drawn = random_answers(labels, asked, seed)
+    found = np.zeros((asked, len(names)))
+    found[:, [names.index(name) for name in drawn.classes]] = drawn.probabilities
+    return found

@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from netanomaly.build import build_spans
 from netanomaly.data.ingest import NO_DATA, UNLABELLED
 from netanomaly.data.splits import TEST
-from netanomaly.evaluation.metrics import accuracy, macro_f1, per_class
+from netanomaly.evaluation.metrics import accuracy, macro_f1
+from netanomaly.evaluation.report import evaluation_report
 from netanomaly.evaluation.rows import Answers, ScoredRows
-from netanomaly.evaluation.scores import classifier_scores
 from netanomaly.prepare import Prepared
+from netanomaly.scoring import scored_rows
 
 MERGED = {"kddi_ipcore": {"packet_loss": "packet_loss_or_delay", "packet_delay": "packet_loss_or_delay"}}
 """Classes that the published results on a data set take together."""
@@ -46,16 +45,7 @@ def judge(prepared: Prepared, classes: Sequence[str], probabilities: NDArray[np.
     for step, mask, piece in zip(per_step, wanted, pieces, strict=True):
         step[mask] = piece
     counted = grid.to_rows(wanted) & (table.labels != UNLABELLED)
-    spans = build_spans(prepared.config)
-    rows = ScoredRows(
-        series=table.series[counted],
-        times=table.times[counted],
-        truth=table.labels[counted],
-        interval_ns=spans.interval_ns,
-        max_gap_ns=(spans.max_gap + 1) * spans.interval_ns + spans.interval_ns // 2,  # as the project's evaluation
-        normal=prepared.config.data.normal,
-        no_data=NO_DATA,
-    )
+    rows = scored_rows(prepared.config, table, counted)
     return Judged(rows, tuple(classes), grid.to_rows(per_step)[counted])
 
 
@@ -94,23 +84,18 @@ def labels(judged: Judged) -> NDArray[np.object_]:
 def scores(dataset: str, judged: Judged) -> dict[str, Any]:
     """All that is told of a method on a data set, as plain values; null where there is nothing to divide by."""
     rows, named = judged.rows, labels(judged)
-    found = classifier_scores(rows, Answers(named, judged.classes, judged.probabilities))
-    of_series = {
-        str(name): macro_f1(rows.truth[own], named[own])
-        for name, own in pd.Series(rows.series).groupby(rows.series, sort=True).indices.items()
-    }
+    found = evaluation_report(rows, Answers(named, judged.classes, judged.probabilities), {})
+    of_series = {name: entry["macro_f1"] for name, entry in found["per_series"].items()}
     # a series without an incident has the F1 of its normal rows alone
     eventful = [of_series[name] for name in sorted(set(rows.series[rows.truth != rows.normal]))]
     result: dict[str, Any] = {
         **{key: found[key] for key in ("macro_f1", "accuracy", "incident_recall", "incident_precision")},
         "median_delay_s": found["delay_median_s"],
         **{key: found[key] for key in ("false_alarms_per_series_day", "pr_auc", "ece")},
-        "worst_series_macro_f1": min(eventful) if eventful else None,
+        "worst_series_macro_f1": found["worst_series"]["macro_f1"] if found["worst_series"] else None,
         "mean_series_macro_f1": float(np.mean(eventful)) if eventful else None,
         "per_series": of_series,
-        "per_class": {
-            name: entry["f1"] for name, entry in per_class(rows.truth, named, sorted(set(rows.truth))).items()
-        },
+        "per_class": {name: entry["f1"] for name, entry in found["per_class"].items() if entry["support"]},
         "rows": len(rows),
     }
     if dataset in MERGED:

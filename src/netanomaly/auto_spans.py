@@ -11,7 +11,7 @@ A baseline has to be much longer than incidents, or it adapts to them and loses 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.config import Config
-from netanomaly.data.ingest import UNLABELLED
+from netanomaly.data.ingest import NO_DATA, UNLABELLED
 from netanomaly.durations import AUTO
+from netanomaly.evaluation.events import find_incidents
+from netanomaly.evaluation.rows import ScoredRows
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +37,10 @@ SHORTEST_BASELINE, LONGEST_BASELINE = 32, 4096
 
 
 @dataclass(frozen=True)
-class Incidents:
-    """Lengths in rows of the incidents of some labelled rows, and the calm before each; NaN before the first."""
+class Lengths:
+    """Rows of each incident, and of the calm before it; NaN where no incident is before it. (incidents,)"""
 
-    lengths: NDArray[np.float64]
+    incidents: NDArray[np.float64]
     calm: NDArray[np.float64]
 
 
@@ -51,44 +53,48 @@ class AutoSpans:
     baseline: int
 
 
-def incidents_of(labels: Sequence[NDArray[np.object_]], normal: str, *, has_label_gaps: bool = False) -> Incidents:
-    """Incidents in the labels of segments, (T,) each: runs of one label other than `normal`.
+def incident_lengths(labels: Sequence[NDArray[np.object_]], normal: str, *, has_label_gaps: bool = False) -> Lengths:
+    """Lengths of the incidents in the labels of segments, (T,) each.
 
     Rows without a label do not end an incident whose label goes on after them, unless they lack metrics
     (`has_label_gaps`); there is no calm to look at then.
     """
-    found = [pair for names in labels for pair in _incidents_of_segment(names, normal, whole=not has_label_gaps)]
-    lengths, calm = np.array(found, dtype=np.float64).reshape(-1, 2).T
-    return Incidents(lengths, calm)
+    if not any(((names != UNLABELLED) & (names != normal)).any() for names in labels):
+        return Lengths(np.empty(0), np.empty(0))
+    rows = _labelled(labels, normal, longest_gap=1 if has_label_gaps else 2**62)
+    found = find_incidents(rows, rows.truth)
+    first = rows.times[found.rows[found.starts]]
+    last = rows.times[found.rows[np.r_[found.starts[1:], len(found.rows)] - 1]]
+    segment = rows.series[found.rows[found.starts]]
+    follows = np.r_[False, segment[1:] == segment[:-1]] & (not has_label_gaps)
+    calm = np.full(len(found), np.nan)
+    calm[follows] = (first - np.r_[first[:1], last[:-1]] - 1)[follows]
+    return Lengths((last - first + 1).astype(np.float64), calm)
 
 
-def _incidents_of_segment(names: NDArray[np.object_], normal: str, *, whole: bool) -> Iterator[tuple[int, float]]:
-    """(length, rows since the incident before) of each; if not `whole`, of each run of labelled rows."""
-    places = np.flatnonzero(names != UNLABELLED)
-    if not len(places):
-        return
-    labels = names[places]
-    is_new = np.r_[True, labels[1:] != labels[:-1]]
-    if not whole:
-        is_new |= np.r_[True, np.diff(places) > 1]
-    starts = np.flatnonzero(is_new)
-    ended = None  # last row of the incident before
-    for start, end in zip(starts, np.r_[starts[1:], len(labels)] - 1, strict=True):
-        if labels[start] == normal:
-            continue
-        first, last = int(places[start]), int(places[end])
-        yield last - first + 1, np.nan if ended is None or not whole else first - ended - 1
-        ended = last
+def _labelled(labels: Sequence[NDArray[np.object_]], normal: str, longest_gap: int) -> ScoredRows:
+    """The labelled rows of segments, a step of the grid standing for a nanosecond."""
+    places = [np.flatnonzero(names != UNLABELLED) for names in labels]
+    numbers = np.repeat(np.arange(len(labels)), [len(found) for found in places])
+    return ScoredRows(
+        series=numbers.astype(object),
+        times=np.concatenate(places),
+        truth=np.concatenate([names[found] for names, found in zip(labels, places, strict=True)]),
+        interval_ns=1,
+        max_gap_ns=longest_gap,
+        normal=normal,
+        no_data=NO_DATA,
+    )
 
 
-def auto_spans(incidents: Incidents) -> AutoSpans:
+def auto_spans(lengths: Lengths) -> AutoSpans:
     """Window, stem and baseline that fit the incidents; the longest where there is none."""
-    if not len(incidents.lengths):
+    if not len(lengths.incidents):
         return AutoSpans(LONGEST - LONGEST_STEM + 1, LONGEST_STEM, TIMES * LONGEST)
-    calm = np.where(np.isnan(incidents.calm), 0.0, incidents.calm)
-    reach = int(np.clip(np.median(incidents.lengths + CALM * calm), SHORTEST, LONGEST))
+    calm = np.where(np.isnan(lengths.calm), 0.0, lengths.calm)
+    reach = int(np.clip(np.median(lengths.incidents + CALM * calm), SHORTEST, LONGEST))
     stem = min(LONGEST_STEM, reach // 2)
-    longest = float(np.quantile(incidents.lengths, 0.9))
+    longest = float(np.quantile(lengths.incidents, 0.9))
     baseline = int(np.clip(TIMES * max(reach, longest), SHORTEST_BASELINE, LONGEST_BASELINE))
     return AutoSpans(reach - stem + 1, stem, baseline)
 
@@ -103,7 +109,7 @@ def with_spans(config: Config, labels: Sequence[NDArray[np.object_]], *, has_lab
     model, channels = config.model, config.channels
     if AUTO not in (model.window, model.stem, *channels.baselines):
         return config
-    found = auto_spans(incidents_of(labels, config.data.normal, has_label_gaps=has_label_gaps))
+    found = auto_spans(incident_lengths(labels, config.data.normal, has_label_gaps=has_label_gaps))
     window: int | str = found.window if model.window == AUTO else model.window
     stem: int | Literal["auto"] = found.stem if model.stem == AUTO else model.stem
     baselines = tuple(found.baseline if span == AUTO else span for span in channels.baselines)

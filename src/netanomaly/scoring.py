@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netanomaly.build import build_spans
+from netanomaly.build import build_grid_spans, build_spans
 from netanomaly.config import Config, load_config
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import NO_DATA, UNLABELLED, Table
@@ -70,7 +70,7 @@ def evaluate(
     counted = grid.to_rows(wanted) & (table.labels != UNLABELLED)
     if not counted.any():
         raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
-    rows = _scored_rows(predictor, table, counted)
+    rows = scored_rows(predictor.config, table, counted)
     probabilities = grid.to_rows(predictor.probabilities(grid.segments, wanted))[counted]
     model = Answers(predictor.name(probabilities), tuple(predictor.classes), probabilities)
     baselines: dict[str, Answers] = {}
@@ -109,9 +109,9 @@ def _prepare_again(predictor: Predictor, config: Config) -> Prepared:
     return prepared
 
 
-def _scored_rows(predictor: Predictor, table: Table, counted: NDArray[np.bool_]) -> ScoredRows:
+def scored_rows(config: Config, table: Table, counted: NDArray[np.bool_]) -> ScoredRows:
     """The counted rows of a table, with what the config says of time and of the normal class."""
-    spans = build_spans(predictor.config)
+    spans = build_grid_spans(config)
     return ScoredRows(
         series=table.series[counted],
         times=table.times[counted],
@@ -119,7 +119,7 @@ def _scored_rows(predictor: Predictor, table: Table, counted: NDArray[np.bool_])
         interval_ns=spans.interval_ns,
         # the rows around the longest gap that a segment bridges, and half a step for clocks that are not exact
         max_gap_ns=(spans.max_gap + 1) * spans.interval_ns + spans.interval_ns // 2,
-        normal=predictor.config.data.normal,
+        normal=config.data.normal,
         no_data=NO_DATA,
     )
 

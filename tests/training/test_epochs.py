@@ -16,11 +16,12 @@ import torch
 from hypothesis import given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
+from recipes import recipe
 from torch import Tensor, nn
 
 from netanomaly.data.batches import IGNORED, ChannelSegment, stretches
 from netanomaly.errors import TrainingError
-from netanomaly.training.trainer import Outcome, Recipe, fit
+from netanomaly.training.trainer import Outcome, fit
 
 CHANNELS, CLASSES, HISTORY = 2, 2, 3
 SEED = 5
@@ -60,25 +61,6 @@ def _segments(rows: int = 40) -> list[ChannelSegment]:
     return result
 
 
-def _recipe(**changes: Any) -> Recipe:
-    standard: dict[str, Any] = {
-        "epochs": 4,
-        "min_steps": 0,
-        "batch_size": 2,
-        "stretch": 16,
-        "stride": 1,
-        "learning_rate": 0.01,
-        "warmup": 0.1,
-        "weight_decay": 0.0,
-        "gradient_clip": 1.0,
-        "label_smoothing": 0.0,
-        "class_weights": "none",
-        "jitter": 0.0,
-        "patience": None,
-    }
-    return Recipe(**{**standard, **changes})
-
-
 def _fit(
     model: _Line,
     log: Path,
@@ -96,7 +78,7 @@ def _fit(
         model.score if score is None else score,
         torch.tensor([10.0, 10.0], dtype=torch.float64),
         HISTORY,
-        _recipe(**changes),
+        recipe(**{"weight_decay": 0.0, "jitter": 0.0, "patience": None, **changes}),
         seed=SEED,
         device=torch.device("cpu"),
         log_path=log,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from recipes import recipe
 from torch import Tensor, nn
 
 from classifiers import classifier
@@ -18,29 +19,10 @@ from netanomaly.errors import TrainingError
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.training.engine import segment_logits
 from netanomaly.training.schedule import learning_rate_factor
-from netanomaly.training.trainer import Outcome, Recipe, fit
+from netanomaly.training.trainer import Outcome, fit
 
 CHANNELS, CLASSES = 3, 2
 CPU = torch.device("cpu")
-
-
-def _recipe(**changes: Any) -> Recipe:
-    standard: dict[str, Any] = {
-        "epochs": 4,
-        "min_steps": 0,
-        "batch_size": 2,
-        "stretch": 16,
-        "stride": 1,
-        "learning_rate": 0.01,
-        "warmup": 0.1,
-        "weight_decay": 0.05,
-        "gradient_clip": 1.0,
-        "label_smoothing": 0.0,
-        "class_weights": "none",
-        "jitter": 0.1,
-        "patience": 10,
-    }
-    return Recipe(**{**standard, **changes})
 
 
 def _segments(rows: int = 70) -> list[ChannelSegment]:
@@ -68,7 +50,7 @@ def _fit(
 ) -> Outcome:
     counts = torch.tensor([100.0, 100.0], dtype=torch.float64)
     training = _segments() if segments is None else segments
-    return fit(model, training, score, counts, 3, _recipe(**changes), seed=seed, device=CPU, log_path=log)
+    return fit(model, training, score, counts, 3, recipe(**changes), seed=seed, device=CPU, log_path=log)
 
 
 def _records(log: Path) -> list[dict[str, Any]]:
@@ -153,9 +135,9 @@ def test_the_schedule_ends_with_the_last_step(
     steps = steps[: max(epochs, 1 + int(np.searchsorted(steps, least)))]  # more epochs where they have too few steps
     records = _records(tmp_path / "log")
     assert [record["steps"] for record in records] == steps.tolist()
-    recipe, total = _recipe(), int(steps[-1])
-    warmup = round(recipe.warmup * total)
-    rates = [recipe.learning_rate * learning_rate_factor(int(step) - 1, warmup, total) for step in steps]
+    chosen, total = recipe(), int(steps[-1])
+    warmup = round(chosen.warmup * total)
+    rates = [chosen.learning_rate * learning_rate_factor(int(step) - 1, warmup, total) for step in steps]
     assert [record["learning_rate"] for record in records] == pytest.approx(rates, abs=1e-15)
 
 

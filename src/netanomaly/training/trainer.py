@@ -98,8 +98,8 @@ def fit(
         log_path: gets one JSON line per epoch.
         member, members: which of how many models this is, for the log.
     """
-    trainer = _Trainer(model, training, score, history, recipe, seed, log_path, member)
-    trainer.title = "training" if members == 1 else f"training {member} of {members}"
+    title = "training" if members == 1 else f"training {member} of {members}"
+    trainer = _Trainer(model, training, score, history, recipe, seed, log_path, member, title)
     return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
 
@@ -116,10 +116,11 @@ class _Trainer:
         seed: int,
         log_path: Path,
         member: int,
+        title: str,
     ) -> None:
         self.model, self.training, self.score = model, training, score
         self.history, self.recipe, self.seed, self.log_path, self.member = history, recipe, seed, log_path, member
-        self.title = "training"
+        self.title = title
         groups = _parameter_groups(model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
         self.epochs, self.total_steps = self._lengths()
@@ -130,7 +131,7 @@ class _Trainer:
         self.started = time.perf_counter()
 
     def run(self, weights: Tensor) -> Outcome:
-        """All epochs, or as many as patience and the user allow; the best weights end in the model."""
+        """All epochs, or as many as patience and the user allow; the weights to keep end in the model."""
         stopped_by: KeyboardInterrupt | TrainingError | None = None
         hidden = None if log.isEnabledFor(logging.INFO) else True  # None: shown on a terminal
         with tqdm(total=self.total_steps, desc=self.title, unit="step", disable=hidden) as bar:
@@ -161,7 +162,10 @@ class _Trainer:
         epochs = steps = 0
         while epochs < self.recipe.epochs or steps < self.recipe.min_steps:
             epochs += 1
-            steps += -(-len(self.plan(epochs)) // self.recipe.batch_size)
+            planned = len(self.plan(epochs))
+            if not planned:
+                raise ValueError("training: no row has a target")
+            steps += -(-planned // self.recipe.batch_size)
         return epochs, steps
 
     def plan(self, epoch: int) -> list[tuple[int, int]]:
