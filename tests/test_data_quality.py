@@ -232,7 +232,7 @@ def test_gaps_at_a_boundary_take_nothing_from_another_part(purge: int | None, sp
     unlabelled = (at // 20) % 2 == 1
     frame["label"] = np.where(unlabelled, "", np.where(at % 2 == 0, "normal", "congestion")).astype(object)
     frame.loc[unlabelled, "loss_ratio"] = np.nan
-    split = {"by": "time", "validation": "2026-03-01T00:03:10Z", "test": "2026-03-01T00:04:30Z", "purge": purge}
+    split = {"by": "time", "validation": "2026-03-01T00:03:15Z", "test": "2026-03-01T00:04:35Z", "purge": purge}
     spans = {"channels": {"baselines": [4]}, "model": {"window": 2, "stem": 1}}
     config = load_config(settings(Path("nowhere"), data={"split": split}, **spans))
     before = prepare(config, frame)
