@@ -30,6 +30,8 @@ from scripts.bench.quality_report import add, as_table, is_done, load, plot, sav
 from scripts.bench.quality_run import METHODS, PEERS, Machine, open_dataset, run  # noqa: E402
 from scripts.bench_speed import peers_environment  # noqa: E402
 
+from netanomaly.errors import NetanomalyError  # noqa: E402
+
 
 def main() -> None:
     """Run what is missing, print, and write the results."""
@@ -112,4 +114,7 @@ def facts() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NetanomalyError as error:
+        raise SystemExit(f"bench_quality.py: {error}") from None

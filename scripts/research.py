@@ -39,6 +39,7 @@ from netanomaly.config import Config, load_config  # noqa: E402
 from netanomaly.data.ingest import NO_PART, UNLABELLED  # noqa: E402
 from netanomaly.data.purge import Split, split_report  # noqa: E402
 from netanomaly.data.splits import TEST, TRAIN, VALIDATION  # noqa: E402
+from netanomaly.errors import NetanomalyError  # noqa: E402
 from netanomaly.prepare import Prepared, prepare  # noqa: E402
 from netanomaly.run import fit_bundle  # noqa: E402
 
@@ -115,6 +116,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     options = parser.parse_args()
+    if options.data_root is None and (needed := sorted(set(options.datasets or ()) & set(PUBLIC))):
+        parser.error(f"{', '.join(needed)}: not bundled; --data-root DIR says where they are (see data/README.md)")
     names = options.datasets or [TESTBED, *(PUBLIC if options.data_root is not None else ())]
     logging.disable(logging.WARNING)
     keep_freed_memory()
@@ -210,4 +213,7 @@ def as_table(topic: str, found: dict[str, dict[str, list[float]]], datasets: lis
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except NetanomalyError as error:
+        raise SystemExit(f"research.py: {error}") from None

@@ -130,7 +130,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("model.window", "64", "model.window", "'64' is not a duration"),
     ("model.width", 65, "model", "width 65 must be a multiple of n_heads (4)"),
     ("model.width", 0, "model.width", "greater than or equal to 1, found 0"),
-    ("model.stem", 0, "model.stem", "greater than or equal to 1"),
+    ("model.stem", 0, "model.stem", "neither auto nor a number of rows"),
     ("model.read_out", "max", "model.read_out", "found 'max'"),
     ("model.dropout", 1, "model.dropout", "less than 1"),
     ("model.dropout", -0.1, "model.dropout", "greater than or equal to 0"),

@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,8 +109,8 @@ def with_spans(config: Config, labels: Sequence[NDArray[np.object_]], *, has_lab
     if AUTO not in (model.window, model.stem, *channels.baselines):
         return config
     found = auto_spans(incident_lengths(labels, config.data.normal, has_label_gaps=has_label_gaps))
-    window: int | str = found.window if model.window == AUTO else model.window
-    stem: int | Literal["auto"] = found.stem if model.stem == AUTO else model.stem
+    window = found.window if model.window == AUTO else model.window
+    stem = found.stem if model.stem == AUTO else model.stem
     baselines = tuple(found.baseline if span == AUTO else span for span in channels.baselines)
     log.info("looking back over %s rows, baseline %s, stem %s", window, ", ".join(map(str, baselines)), stem)
     return config.model_copy(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from netanomaly.durations import check_auto_span, check_span
+from netanomaly.durations import check_auto_rows, check_auto_span, check_span
 
 
 class Section(BaseModel):
@@ -34,5 +34,6 @@ def of_kind(default: str) -> BeforeValidator:
 
 
 SpanField = Annotated[int | str, AfterValidator(check_span)]
+AutoRowsField = Annotated[int | str, AfterValidator(check_auto_rows)]
 AutoSpanField = Annotated[int | str, AfterValidator(check_auto_span)]
 Listed = BeforeValidator(one_or_list)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from netanomaly.config_fields import AutoSpanField, Section, of_kind
+from netanomaly.config_fields import AutoRowsField, AutoSpanField, Section, of_kind
 from netanomaly.model.choices import (
     Execution,
     FeedForward,
@@ -169,7 +169,7 @@ class ModelConfig(Section):
     window: AutoSpanField = "auto"  # rows a decision looks back over, its own included
     width: int = Field(default=64, ge=1)  # of a row's embedding
     row_layer: bool = True  # a linear layer and a GELU for each row, before the convolution joins rows
-    stem: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"  # rows the causal convolution joins; 1: the row alone
+    stem: AutoRowsField = "auto"  # rows the causal convolution joins; 1: the row alone
     sequence_model: Annotated[
         AttentionConfig | LanguageModelConfig, Field(discriminator="kind"), of_kind("attention")
     ] = AttentionConfig()

@@ -61,7 +61,19 @@ def check_span(span: Span) -> Span:
 
 def check_auto_span(span: Span) -> Span:
     """The span itself, if it is `auto` or what `check_span` takes."""
-    return span if span == AUTO else check_span(span)
+    if span == AUTO:
+        return span
+    try:
+        return check_span(span)
+    except ValueError as error:
+        raise ValueError(f"{error}; or auto") from error
+
+
+def check_auto_rows(rows: Span) -> Span:
+    """The number of rows itself, if it is `auto` or at least 1; raises ValueError otherwise."""
+    if rows != AUTO and (isinstance(rows, str) or rows < 1):
+        raise ValueError(f"{rows!r} is neither auto nor a number of rows, 1 or more")
+    return rows
 
 
 def check_gap(span: Span) -> Span:
