@@ -17,7 +17,12 @@ from netanomaly.model.positions import sinusoidal_table
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts import prepare_kddi_ipcore, prepare_optical_failure, prepare_snmp_mib  # noqa: E402
+from scripts import (  # noqa: E402
+    prepare_cisco_bgpclear,
+    prepare_kddi_ipcore,
+    prepare_optical_failure,
+    prepare_snmp_mib,
+)
 from scripts.bench.peers_quality import PEERS, answer  # noqa: E402
 from scripts.bench.quality_networks import EncoderNetwork, InceptionNetwork, sinusoids  # noqa: E402
 from scripts.bench.quality_problem import TEST, TRAIN, VALIDATION, Problem, ProblemSegment  # noqa: E402
@@ -135,3 +140,60 @@ def test_kddi_tables_become_rows(tmp_path: Path) -> None:
     assert rows["label"].tolist() == ["", "packet_loss"]
     assert rows["tx_pps__tr_01_link_a_1"].tolist() == [1, 0]
     assert rows["in_pps__tr_01_link_a_1"].isna().tolist() == [True, False]
+
+
+def router_table(**columns: list[float]) -> pd.DataFrame:
+    """Three rows of a router's file: all that belongs to the router itself, and the given columns of interfaces."""
+    of_router = (*prepare_cisco_bgpclear.NODE_TOTALS.values(), *prepare_cisco_bgpclear.NODE_LEVELS.values())
+    values = {"": [0, 1, 2], "time": [1501867181.0, 1501867186.0, 1501867190.0], **dict.fromkeys(of_router, 7)}
+    places = {name.replace("_", "/", 3).replace("_", "-"): cells for name, cells in columns.items()}
+    return pd.DataFrame({**values, **places})
+
+
+def test_cisco_interfaces_become_one_row() -> None:
+    table = router_table(
+        HundredGigE0_0_0_1output_packet_rate=[0, 999, 5000],
+        HundredGigE0_0_0_12output_packet_rate=[9000.0, 8000.0, 8500.0],
+        HundredGigE0_0_0_1peak_output_packet_rate=[10**6, 10**6, 10**6],
+        HundredGigE0_0_0_1packets_sent=[1e12, 1e12 + 5, 1e12 + 4],
+        HundredGigE0_0_0_12packets_sent=[10, 20, 40],
+    )
+    table["vrf__update-messages-received"] = [7005, 7173, 7262]
+    events = pd.DataFrame({"Start": [1501867100, 1501867190], "End": [1501867185, 1501867200], "Event": "clearBGP"})
+    rows = prepare_cisco_bgpclear.tidy(table, events, "bgpclear_second__leaf3")
+    assert rows.shape == (2, 3 + 45) and set(rows["series"]) == {"bgpclear_second__leaf3"}
+    assert rows["timestamp"].tolist() == [1501867186, 1501867190] and rows["label"].tolist() == ["normal", "bgp_clear"]
+    assert rows["out_pps_sum"].tolist() == [8999, 13500] and rows["out_pps_max"].tolist() == [8000, 8500]
+    assert rows["active_interfaces"].tolist() == [1, 2]
+    assert rows["out_pps_change_max"].tolist() == [999, 4001] and rows["out_pps_change_min"].tolist() == [-1000, 500]
+    assert rows["tx_packets_delta_sum"].tolist() == [15, 20]  # a total that falls counts as nothing
+    assert rows["bgp_updates_received_delta"].tolist() == [168, 89] and rows["paths"].tolist() == [7, 7]
+    assert rows[["in_pps_sum", "in_pps_max", "rx_bytes_delta_sum"]].isna().all(axis=None)
+    lacking = prepare_cisco_bgpclear.tidy(router_table(), events, "leaf7")
+    assert lacking[["active_interfaces", "out_pps_change_min", "tx_packets_delta_sum"]].isna().all(axis=None)
+    assert lacking.drop(columns=["series", "label"]).dtypes.map(pd.api.types.is_numeric_dtype).all()
+
+
+def test_cisco_clone_becomes_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone, made = tmp_path / "clone", tmp_path / "made"
+    (clone / "Data" / "DatasetByNodes").mkdir(parents=True)
+    (clone / "GrounTruth").mkdir()
+    for run, nodes in prepare_cisco_bgpclear.RUNS.items():
+        kind = "portflap" if run.startswith("portflap") else "clearBGP"
+        events = f"Node,Host,Start,End,Event,Type\nleaf1,None,1501867190,1501867411,{kind},single\n"
+        if run != "bgpclear_first":
+            (clone / "GrounTruth" / f"{run}.txt").write_text(events)
+        for node in nodes:
+            table = router_table(HundredGigE0_0_0_1packets_sent=[1, 2, 4])
+            table.to_csv(clone / "Data" / "DatasetByNodes" / f"{node}{run}.csv", index=False)
+    monkeypatch.setattr(sys, "argv", ["prepare_cisco_bgpclear", str(clone), str(made)])
+    prepare_cisco_bgpclear.main()
+    rows, split = pd.read_csv(made / "data.csv.gz"), pd.read_csv(made / "split.csv")
+    assert len(rows) == 2 * 34 and set(rows["series"]) == set(split["series"])
+    labels = rows.groupby(rows["series"].str.split("__").str[0])["label"].agg(list)
+    assert set(labels["bgpclear_first"]) == {"normal"}  # its events are of other times
+    assert labels["portflap_first"][:2] == ["normal", "port_flap"]
+    assert labels["bgpclear_no_traffic_2hourRun"] == ["normal", "bgp_clear"]
+    assert split["split"].value_counts().to_dict() == {"train": 23, "val": 22, "test": 22}
+    first = prepare_cisco_bgpclear.read_events(clone, "bgpclear_first")
+    assert len(first) == 7 and (first["End"] > first["Start"]).all()
