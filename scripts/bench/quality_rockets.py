@@ -14,8 +14,9 @@ from scripts.bench.quality_features import softmax, spread, standardised, view, 
 from scripts.bench.quality_problem import BASELINES, Places, sample
 from scripts.bench.quality_search import Peer, Scorer, Task
 
-SHORTEST = 9
-"""Rows that the kernels of MiniRocket and MultiRocket need; shorter windows of the common list become this."""
+SHORTEST = 10
+"""Rows that kernels of nine rows on differences of rows (MultiRocket) need; shorter windows of the common list become
+this."""
 MOST_NUMBERS = 150_000_000
 """In the windows of a training: 600 MB, and their copies."""
 AT_A_TIME = 2_048
