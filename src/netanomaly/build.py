@@ -272,7 +272,7 @@ def without_levels(config: Config, channels: int) -> list[int]:
 
 def build_recipe(config: Config) -> Recipe:
     """How to train."""
-    return Recipe(**config.training.model_dump())
+    return Recipe(**config.training.model_dump(exclude={"init_from"}))
 
 
 def build_device(name: str) -> torch.device:

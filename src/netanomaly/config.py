@@ -192,6 +192,7 @@ class ChannelsConfig(Section):
 class TrainingConfig(Section):
     """How the classifier learns."""
 
+    init_from: str | None = Field(default=None, min_length=1)  # directory of a bundle to start from, as run_dir is
     epochs: int = Field(default=20, ge=1)
     min_steps: int = Field(default=300, ge=0)  # small data are gone through more often than `epochs`
     batch_size: int = Field(default=8, ge=1)  # stretches of `stretch` rows
@@ -230,6 +231,19 @@ class Config(Section):
         """The tree as plain JSON values; `parse_config` of it gives an equal config."""
         return self.model_dump(mode="json")
 
+    def given(self) -> dict[str, Any]:
+        """The tree without the keys of `model` and `channels` that nobody gave; `parse_config` of it is equal.
+
+        Where training starts from a bundle, those keys are the bundle's to say.
+        """
+        tree = self.to_dict()
+        for name in ("model", "channels"):
+            if name in self.model_fields_set:
+                tree[name] = getattr(self, name).model_dump(mode="json", exclude_unset=True)
+            else:
+                del tree[name]
+        return tree
+
     def to_yaml(self) -> str:
         """The tree as YAML text, every key included."""
         return dump_yaml(self.to_dict())
@@ -244,7 +258,7 @@ def load_config(source: str | Path | Mapping[str, Any] | Config, overrides: Iter
     if isinstance(source, (str, Path)):
         tree, name = read_yaml(Path(source)), str(source)
     else:
-        tree, name = source.to_dict() if isinstance(source, Config) else source, "config"
+        tree, name = source.given() if isinstance(source, Config) else source, "config"
     if not isinstance(tree, Mapping):
         raise ConfigError(f"{name}: the config is not a mapping of sections (found {type(tree).__name__})")
     given = [overrides] if isinstance(overrides, str) else overrides

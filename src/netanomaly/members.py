@@ -7,7 +7,7 @@ and members that do not, and together or alone they answer for the rows of the v
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +31,8 @@ from netanomaly.training import trainer
 from netanomaly.training.engine import segment_logits
 
 Levels = Literal["hidden", "seen", "both"]
+Initial = Callable[[NetworkAnomalyClassifier, int], None]
+"""Gives a fresh member, the i-th, the weights that it starts from."""
 MARGIN = 0.01
 """By how much members of one kind have to be better on validation than both together: less is within the noise."""
 
@@ -123,16 +125,24 @@ class _Rows:
 
 
 def fit_members(
-    prepared: Prepared, channels: Channels, classes: tuple[str, ...], device: torch.device, log_path: Path
+    prepared: Prepared,
+    channels: Channels,
+    classes: tuple[str, ...],
+    device: torch.device,
+    log_path: Path,
+    initial: Initial | None = None,
 ) -> Learnt:
     """Train as many members as the config says of each kind that may be wanted, and keep what validation prefers.
+
+    Args:
+        initial: None: random weights, or a language model's pretrained ones.
 
     Raises:
         KeyboardInterrupt, TrainingError: training was stopped before there was an epoch to keep. Later, the outcome
             holds what stopped it, and the members are those that were done.
     """
     config = prepared.config
-    workshop = _Workshop(prepared, channels, classes, device, log_path)
+    workshop = _Workshop(prepared, channels, classes, device, log_path, initial)
     found, seconds, stopped_by = _train_all(workshop, config)
     candidates: dict[Levels, list[_Member]] = dict(found)
     if len(found) == 2:
@@ -183,12 +193,13 @@ class _Workshop:
         classes: tuple[str, ...],
         device: torch.device,
         log_path: Path,
+        initial: Initial | None,
     ) -> None:
         self.config, self.classes, self.device, self.log_path = prepared.config, classes, device, log_path
-        self.channels = channels.count
+        self.channels, self.initial = channels.count, initial
         self.training, self.validation = (_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION))
         counts = prepared.report["train"]["classes"]
-        self.counts = torch.tensor([counts[name] for name in classes], dtype=torch.float64)
+        self.counts = torch.tensor([counts.get(name, 0) for name in classes], dtype=torch.float64)
 
     def train(self, kind: Levels, place: int, total: int) -> _Member:
         """One member; `place` of `total` says which draws are its own."""
@@ -198,7 +209,10 @@ class _Workshop:
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             torch.manual_seed(seed)
             seen = self.channels if view is None else len(view)
-            model = build_member(self.config, seen, len(self.classes), pretrained=True).to(self.device)
+            fresh = self.initial is None
+            model = build_member(self.config, seen, len(self.classes), pretrained=fresh).to(self.device)
+            if self.initial is not None:
+                self.initial(model, place)
             outcome = trainer.fit(
                 model,
                 training.segments,

@@ -16,15 +16,18 @@ import pandas as pd
 import torch
 
 from netanomaly import __version__
+from netanomaly.adapting import Start, adapt, read_start
+from netanomaly.adapting_config import with_shape_of
 from netanomaly.build import (
     build_device,
+    build_input_format,
     build_spans,
     resolve_model,
     threads,
     warn_of_weights,
 )
 from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
-from netanomaly.config import Config, load_config
+from netanomaly.config import Config, load_config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TRAIN
 from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics
@@ -61,10 +64,11 @@ def train(
     Raises:
         ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
         DataError: the data are wrong.
+        BundleError: there is no bundle at `training.init_from`, or it is damaged.
         TrainingError: the loss is not a finite number any more.
-        KeyboardInterrupt: Ctrl-C. Both after saving what was learnt so far, if an epoch was finished.
+        KeyboardInterrupt: Ctrl-C. The last two after saving what was learnt so far, if an epoch was finished.
     """
-    checked = resolve_model(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
+    checked = _resolved(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
     warn_of_weights(checked)
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
@@ -95,15 +99,32 @@ def train(
     return predictor
 
 
+def _resolved(config: Config) -> Config:
+    """The config with what a language model's directory, or the bundle to start from, says of the model's shape."""
+    start = read_start(config)
+    if start is None:
+        return resolve_model(config)
+    return with_shape_of(config, start.bundle.config, start.path)
+
+
 def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
-    """Channels, classes and trained members from the training and validation parts."""
+    """Channels, classes and trained members from the training and validation parts.
+
+    Where the config names a bundle to start from, its `model` and `channels` have to be that bundle's.
+    """
+    start = read_start(prepared.config)
     tell_useless_metrics(prepared)
     prepared = fill_gaps_of_labels(prepared)
-    channels = _fit_channels(prepared)
-    classes = _classes(prepared)
-    learnt = fit_members(prepared, channels, classes, device, log_path)
+    channels, classes, initial = _fit_channels(prepared), _classes(prepared), None
+    if start is not None:
+        every_key = parse_config(prepared.config.to_dict())  # as given: a default is no less a shape here
+        with_shape_of(every_key, start.bundle.config, start.path)
+        data = prepared.config.data
+        adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal)
+        channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
+    learnt = fit_members(prepared, channels, classes, device, log_path, initial)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
-    facts = _facts(prepared, learnt.outcome)
+    facts = _facts(prepared, learnt.outcome, start)
     return Bundle(learnt.config, channels, classes, weights, facts), learnt.outcome
 
 
@@ -117,7 +138,7 @@ def _fit_channels(prepared: Prepared) -> Channels:
     )
 
 
-def _facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
+def _facts(prepared: Prepared, outcome: Outcome, start: Start | None) -> dict[str, Any]:
     """How the bundle came about, for people."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -132,6 +153,7 @@ def _facts(prepared: Prepared, outcome: Outcome) -> dict[str, Any]:
         "data": prepared.fingerprint,
         "split": prepared.report,
         "training": outcome.facts(),
+        "init_from": None if start is None else start.facts(),
     }
 
 
@@ -210,6 +232,7 @@ def _explanation(bundle: Bundle, outcome: Outcome) -> str:
 | {EVALUATION} | scores on the test part beside the baselines, if there is one |
 
 {len(outcome.members)} members, validation macro-F1 {outcome.validation_macro_f1:.3f}.
+{_start(bundle)}.
 Classes: {json.dumps(list(bundle.classes), ensure_ascii=False)}.
 A decision depends on {bundle.facts["history_rows"]} earlier rows.
 
@@ -217,3 +240,10 @@ A decision depends on {bundle.facts["history_rows"]} earlier rows.
     netanomaly predict DIRECTORY FILE.csv          # label rows
     netanomaly.load("DIRECTORY").predict(frame)    # the same in Python
 """
+
+
+def _start(bundle: Bundle) -> str:
+    found = bundle.facts["init_from"]
+    if found is None:
+        return "Training started from random weights"
+    return f"Training started from the bundle {found['path']} (SHA-256 of its weights: {found['sha256']})"
