@@ -20,9 +20,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from language_models import architecture, tree
+from language_models import save, tree
 from netanomaly import load, load_config, train
 from netanomaly.adapting import Start, adapt
+from netanomaly.adapting_config import with_shape_of
 from netanomaly.build import build_member, build_views
 from netanomaly.bundle import Bundle
 from netanomaly.config import parse_config
@@ -168,10 +169,11 @@ def test_what_the_bundle_does_not_know_is_learnt_from_the_new_rows(tmp_path: Pat
     metrics = ["queue", *settings(tmp_path)["data"]["metrics"]]
     found, old = train(plain(tmp_path / "run", bundle, data={"metrics": metrics}), frames=frame), load(bundle)
     assert found.classes == ("normal", "congestion", "flood", "packet_loss")
-    new, before = (one.channels.scale.reshape(-1, width) for one, width in ((found, 4), (old, 3)))
-    np.testing.assert_array_equal(new[:, 1:], before)
-    own = train(settings(tmp_path / "own", data={"metrics": metrics}), frames=frame).channels.scale.reshape(-1, 4)
-    np.testing.assert_array_equal(new[:, 0], own[:, 0])
+    own = train(settings(tmp_path / "own", data={"metrics": metrics}), frames=frame)
+    for key in ("centre", "floor", "offset", "scale"):
+        new, before, fitted = (getattr(one.channels, key) for one in (found, old, own))
+        np.testing.assert_array_equal(new.reshape(-1, 4)[:, 1:], before.reshape(-1, 3))
+        np.testing.assert_array_equal(new.reshape(-1, 4)[:, 0], fitted.reshape(-1, 4)[:, 0])
     for one, other in zip(found.model.members, old.model.members, strict=True):
         torch.testing.assert_close(one.head.weight[[0, 1, 3]], other.head.weight, rtol=0, atol=0)
         assert not any(torch.equal(one.head.weight[2], row) for row in other.head.weight) and one.head.bias[2] == 0
@@ -217,6 +219,14 @@ def test_auto_the_same_value_and_what_shapes_no_weight_may_be_given(tmp_path: Pa
     assert train(given_config, frames=OTHER, overrides=["seed=1"]).config.model == old.config.model
 
 
+def test_one_auto_stands_for_all_baselines() -> None:
+    data = {"metrics": ["x"], "interval": "1s"}
+    two = parse_config({"data": data, "channels": {"baselines": ["8s", 16]}})
+    for given_one in ("auto", ["auto", 16], [8, "auto"]):
+        found = with_shape_of(parse_config({"data": data, "channels": {"baselines": given_one}}), two, "x")
+        assert found.channels.baselines == ("8s", 16)
+
+
 def test_rows_of_another_kind_are_refused(tmp_path: Path, bundle: Path) -> None:
     place = (tmp_path / "run", bundle)
     assert "data.interval: 2s is given" in refused(*place, data={"interval": "2s"})
@@ -248,7 +258,10 @@ def test_rows_prepared_for_another_shape_are_refused(tmp_path: Path, bundle: Pat
 
 
 def test_a_language_model_is_a_start_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = train(tree(tmp_path / "old", architecture=architecture("bert")), frames=network())
+    """Its weights are in the bundle: the directory that they came from is not needed any more."""
+    save(tmp_path / "bert", "bert")
+    old = train(tree(tmp_path / "old", path=str(tmp_path / "bert")), frames=network())
+    shutil.rmtree(tmp_path / "bert")
     monkeypatch.setattr(trainer, "fit", lambda *_, **__: trainer.Outcome(1, 0.0, 1, 0.0))
     found = train(plain(tmp_path / "new", tmp_path / "old"), frames=OTHER)
     pd.testing.assert_frame_equal(found.predict(OTHER), old.predict(OTHER))
