@@ -6,14 +6,15 @@
 The bundled testbed plays both networks. A bundle is trained on two of its links, a01 and a02. The pool of links a03 to
 a06 is the new network: of each class of incident a few are drawn by the seed, and only their rows are labelled, and
 the normal rows between each and the incident before it; all other rows of the pool are without a label. From these
-rows one classifier is trained from the bundle (`training.init_from`), another one from random weights. Both name all
-rows of links a07 and a08, whose labels are read for the score alone: the mean F1 of the nine classes. With no incident
-at all the bundle answers as it is, and beside it stands the answer `normal` to every row.
+rows one classifier is trained from the bundle (`training.init_from`), another one from random weights, and a third one
+from random weights and the rows of both networks, for those who still have the old ones. All name every row of links
+a07 and a08, whose labels are read for the score alone: the mean F1 of the nine classes. With no incident at all the
+bundle answers as it is, and beside it stands the answer `normal` to every row.
 
 Learning rates for the start from the bundle (--rate, several) are compared before that, within the pool: incidents are
-drawn from a03 to a05, and all rows of a06 judge. Random weights keep the default's rate. No member sees the levels, and
-epochs are as many as the default has, so that nothing else is chosen; the validation part that training asks for is the
-last fifth of a01 and a02.
+drawn from a03 to a05, and all rows of a06 judge; the rate with the best mean over counts and seeds is taken. Random
+weights keep the default's rate. No member sees the levels, and epochs are as many as the default has, so that nothing
+else is chosen; the validation part that training asks for is the last fifth of a01 and a02.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ from netanomaly.evaluation.metrics import macro_f1  # noqa: E402
 KNOWN, POOL, JUDGES = ("a01", "a02"), ("a03", "a04", "a05", "a06"), ("a07", "a08")
 HELD_OUT = "a06"
 """The link of the pool that learning rates are judged on."""
-FROM_BUNDLE, FROM_SCRATCH = "from the bundle", "from random weights"
+FROM_BUNDLE, FROM_SCRATCH, FROM_BOTH = "from the bundle", "from random weights", "from random weights, both networks"
 Scores = dict[str, list[float]]
 """For each way to train the macro-F1, seed by seed."""
+Rates = dict[float, dict[int, list[float]]]
+"""For each learning rate and number of incidents the macro-F1, seed by seed."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,16 @@ def main() -> None:
             read_testbed(), Path(work), (f"model.members={options.members}", "channels.levels=hidden", "threads=1")
         )
         by_rate = {} if len(options.rate) == 1 else compare_rates(lab, options.rate, options.counts, options.seeds)
-        rate = max(by_rate, key=lambda one: statistics.mean(by_rate[one])) if by_rate else options.rate[0]
+        rate = best_rate(by_rate) if by_rate else options.rate[0]
         curve = {count: point(lab, count, options.seeds, rate) for count in options.counts}
+    if by_rate:
+        print(as_table_of_rates(by_rate) + "\n")
     print(as_table(curve, rate))
     if options.out is not None:
         found = {
             "counts": {str(count): scores for count, scores in curve.items()},
             "rate": rate,
-            "rates": {f"{one:g}": scores for one, scores in by_rate.items()},
+            "rates": {f"{one:g}": scores for one, scores in by_rate.items()},  # by number of incidents
             "seeds": options.seeds,
             "members": options.members,
         }
@@ -170,23 +175,36 @@ def score(predictor: Predictor, rows: pd.DataFrame) -> float:
     return macro_f1(rows["label"].to_numpy(dtype=object), predicted.to_numpy(dtype=object))
 
 
-def compare_rates(
-    lab: Lab, rates: Sequence[float], counts: Sequence[int], seeds: Sequence[int]
-) -> dict[float, list[float]]:
-    """Macro-F1 on the pool's held-out link for each learning rate: of every seed and count that the others allow."""
+def compare_rates(lab: Lab, rates: Sequence[float], counts: Sequence[int], seeds: Sequence[int]) -> Rates:
+    """Macro-F1 on the pool's held-out link, for every count that the pool's other links have enough incidents for.
+
+    Raises:
+        SystemExit: there is no such count.
+    """
     others, judge = lab.of([link for link in POOL if link != HELD_OUT]), lab.of([HELD_OUT])
     classes = others[others["label"] != NORMAL].groupby(incident_numbers(others))["label"].first()
     most = int(classes.value_counts().min())
-    drawn = {(count, seed): draw(others, count, seed) for count in counts if 0 < count <= most for seed in seeds}
-    found = {}
+    possible = [count for count in counts if 0 < count <= most]
+    if not possible:
+        raise SystemExit(
+            f"learning_curve.py: rates are compared with 1 to {most} incidents; give one --rate, or --counts"
+        )
+    found: Rates = {}
     for rate in rates:
-        found[rate] = [score(lab.adapted(rows, seed, rate), judge) for (_, seed), rows in drawn.items()]
-        _tell(f"rate {rate:g} on {HELD_OUT}", found[rate])
+        for count in possible:
+            scores = [score(lab.adapted(draw(others, count, seed), seed, rate), judge) for seed in seeds]
+            found.setdefault(rate, {})[count] = scores
+            print(f"rate {rate:g}, {count} incidents, on {HELD_OUT}: {_mean(scores)}", file=sys.stderr)
     return found
 
 
+def best_rate(found: Rates) -> float:
+    """The rate with the best mean of counts and seeds."""
+    return max(found, key=lambda rate: statistics.mean(statistics.mean(scores) for scores in found[rate].values()))
+
+
 def point(lab: Lab, count: int, seeds: Sequence[int], rate: float) -> Scores:
-    """A point of the curve: both ways to train from so many incidents of each class, judged on links of their own."""
+    """A point of the curve: what training from so many incidents of each class comes to on links that only judge."""
     judges, scores = lab.of(JUDGES), Scores()
     for seed in seeds:
         started = time.perf_counter()
@@ -198,29 +216,43 @@ def point(lab: Lab, count: int, seeds: Sequence[int], rate: float) -> Scores:
             }
         else:
             rows = draw(lab.of(POOL), count, seed)
+            both = pd.concat([known_network(lab.frame)[0], rows])
             found = {
                 FROM_BUNDLE: score(lab.adapted(rows, seed, rate), judges),
                 FROM_SCRATCH: score(lab.train("scratch", rows, seed), judges),
+                FROM_BOTH: score(lab.train("both", both, seed), judges),
             }
         for name, value in found.items():
             scores.setdefault(name, []).append(value)
-        print(f"{count} incidents, seed {seed}: {found} ({time.perf_counter() - started:.0f} s)", file=sys.stderr)
+        told = ", ".join(f"{name} {value:.3f}" for name, value in found.items())
+        print(f"{count} incidents, seed {seed}: {told} ({time.perf_counter() - started:.0f} s)", file=sys.stderr)
     return scores
 
 
-def _tell(what: str, scores: Sequence[float]) -> None:
-    print(f"{what}: {_mean(scores)}", file=sys.stderr)
+def as_table_of_rates(found: Rates) -> str:
+    """Rates in rows, counts in columns."""
+    counts = list(next(iter(found.values())))
+    lines = [
+        f"| learning rate, judged on {HELD_OUT} | {' | '.join(map(str, counts))} |",
+        f"| --- |{' --- |' * len(counts)}",
+    ]
+    for rate, scores in found.items():
+        lines.append(f"| {rate:g} | {' | '.join(_mean(scores[count]) for count in counts)} |")
+    return "\n".join(lines)
 
 
 def as_table(curve: dict[int, Scores], rate: float) -> str:
-    """Counts in rows; mean and spread over the seeds."""
+    """Counts in rows, ways to train in columns; mean and standard deviation of the seeds."""
     lines = [
-        f"| labelled incidents per class | {FROM_BUNDLE} (rate {rate:g}) | {FROM_SCRATCH} |",
-        "| --- | --- | --- |",
+        f"| labelled incidents per class | {FROM_BUNDLE} (rate {rate:g}) | {FROM_SCRATCH} | {FROM_BOTH} |",
+        "| --- | --- | --- | --- |",
     ]
     for count, scores in curve.items():
-        note = " (always `normal`)" if count == 0 else ""
-        lines.append(f"| {count} | {_mean(scores[FROM_BUNDLE])} | {_mean(scores[FROM_SCRATCH])}{note} |")
+        if count == 0:
+            lines.append(f"| 0 | {_mean(scores[FROM_BUNDLE])} | {_mean(scores[FROM_SCRATCH])} (always `normal`) | |")
+        else:
+            cells = [_mean(scores[name]) for name in (FROM_BUNDLE, FROM_SCRATCH, FROM_BOTH)]
+            lines.append(f"| {count} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -117,9 +117,9 @@ def test_nothing_of_the_judging_links_is_in_a_training(trainings: list[Training]
     lab = curve.Lab(FRAME, tmp_path, ("threads=1",))
     for count in (0, 2):
         scores = curve.point(lab, count, [0, 1], 1e-4)
-        assert {name: len(values) for name, values in scores.items()} == {curve.FROM_BUNDLE: 2, curve.FROM_SCRATCH: 2}
-    places = ["start0", "start1", "adapted", "scratch", "adapted", "scratch"]
-    assert [place for place, _, _ in trainings] == places  # a bundle per seed, two trainings per seed
+        ways = (curve.FROM_BUNDLE, curve.FROM_SCRATCH, curve.FROM_BOTH)[: 2 if count == 0 else 3]
+        assert {name: len(values) for name, values in scores.items()} == dict.fromkeys(ways, 2)
+    assert [place for place, _, _ in trainings] == ["start0", "start1", *["adapted", "scratch", "both"] * 2]
     for place, frames, overrides in trainings:
         assert set(frames) == {"train", "validation"} and _given(frames) <= {*curve.KNOWN, *curve.POOL}
         assert not any(frame["series"].isin(curve.JUDGES).any() for frame in frames.values())
@@ -128,8 +128,10 @@ def test_nothing_of_the_judging_links_is_in_a_training(trainings: list[Training]
             assert set(frames["train"]["series"]) == set(curve.KNOWN)
             assert set(frames["train"]["label"]) == set(FRAME["label"])
         else:
-            assert set(frames["train"]["series"]) == set(curve.POOL)
-            assert (_incidents(frames["train"])["label"].value_counts() == 2).all()
+            of_pool = frames["train"][~frames["train"]["series"].isin(curve.KNOWN)]
+            assert (len(of_pool) < len(frames["train"])) == (place == "both")
+            assert set(of_pool["series"]) == set(curve.POOL)
+            assert (_incidents(of_pool)["label"].value_counts() == 2).all()
         own = {"training.learning_rate=0.0001", f'training.init_from="{tmp_path / f"start{_seed(overrides)}"}"'}
         assert own & set(overrides) == (own if place == "adapted" else set())
 
@@ -142,18 +144,31 @@ def test_rates_are_chosen_within_the_pool(
         _Calm, "predict", lambda _, rows: (asked.extend(rows["series"].unique()), rows.assign(label="x"))[1]
     )
     found = curve.compare_rates(curve.Lab(FRAME, tmp_path, ()), [1e-3, 1e-4], [0, 1, 6, 7], [0])
-    assert {rate: len(scores) for rate, scores in found.items()} == {1e-3: 2, 1e-4: 2}  # 0 is no training, 7 too many
+    assert {rate: list(scores) for rate, scores in found.items()} == {1e-3: [1, 6], 1e-4: [1, 6]}  # 7 are too many
     assert set(asked) == {"a06"}
     assert all(
         not frame["series"].isin(["a06", "a07", "a08"]).any() for _, frames, _ in trainings for frame in frames.values()
     )
 
 
+def test_the_rate_that_is_best_on_average_is_taken() -> None:
+    found = {
+        1e-2: {1: [0.9, 0.3], 4: [0.2, 0.2]},
+        1e-3: {1: [0.5, 0.5], 4: [0.5, 0.5]},
+        1e-4: {1: [0.6, 0.6], 4: [0.3, 0.3]},
+    }
+    assert curve.best_rate(found) == 1e-3
+    lines = curve.as_table_of_rates(found).splitlines()
+    assert lines[0].endswith("| 1 | 4 |") and lines[2] == "| 0.01 | 0.600 ± 0.424 | 0.200 ± 0.000 |"
+    with pytest.raises(SystemExit, match="with 1 to 6 incidents"):
+        curve.compare_rates(curve.Lab(FRAME, Path(), ()), [1e-3, 1e-4], [0, 8], [0])
+
+
 def test_the_table_has_mean_and_spread() -> None:
-    scores = {curve.FROM_BUNDLE: [0.5, 0.7], curve.FROM_SCRATCH: [0.1, 0.1]}
+    scores = {curve.FROM_BUNDLE: [0.5, 0.7], curve.FROM_SCRATCH: [0.1, 0.1], curve.FROM_BOTH: [0.9, 0.9]}
     lines = curve.as_table({0: scores, 4: scores}, 1e-3).splitlines()
-    assert lines[0].startswith("| labelled incidents per class | from the bundle (rate 0.001) | from random weights |")
+    assert lines[0].startswith("| labelled incidents per class | from the bundle (rate 0.001) | from random weights | ")
     assert lines[2:] == [
-        "| 0 | 0.600 ± 0.141 | 0.100 ± 0.000 (always `normal`) |",
-        "| 4 | 0.600 ± 0.141 | 0.100 ± 0.000 |",
+        "| 0 | 0.600 ± 0.141 | 0.100 ± 0.000 (always `normal`) | |",
+        "| 4 | 0.600 ± 0.141 | 0.100 ± 0.000 | 0.900 ± 0.000 |",
     ]
