@@ -31,7 +31,8 @@ sys.path.insert(0, str(ROOT))
 from scripts.bench.one_block import BASELINE, ONE_BLOCK  # noqa: E402
 
 from netanomaly import keep_freed_memory, load  # noqa: E402
-from netanomaly.build import build_input_format, build_model  # noqa: E402
+from netanomaly.build import build_input_format  # noqa: E402
+from netanomaly.build_members import build_model  # noqa: E402
 from netanomaly.bundle import Bundle, save_bundle  # noqa: E402
 from netanomaly.chunked import ChunkedPredictor  # noqa: E402
 from netanomaly.config import load_config  # noqa: E402

@@ -31,7 +31,8 @@ sys.path.insert(0, str(ROOT))
 from scripts.bench.one_block import EARLY_STOPPING, ONE_BLOCK  # noqa: E402
 
 from netanomaly import load_config, train  # noqa: E402
-from netanomaly.build import build_model, build_spans, resolve_model, threads  # noqa: E402
+from netanomaly.build import build_spans, resolve_model, threads  # noqa: E402
+from netanomaly.build_members import build_model  # noqa: E402
 from netanomaly.bundle import load_bundle  # noqa: E402
 from netanomaly.config import Config  # noqa: E402
 from netanomaly.data.batches import channel_segment  # noqa: E402

@@ -14,7 +14,8 @@ import torch
 from hypothesis import strategies as st
 
 from netanomaly import Predictor
-from netanomaly.build import build_input_format, build_model
+from netanomaly.build import build_input_format
+from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels
@@ -30,6 +31,8 @@ METRIC_KINDS: dict[str, Kind] = {"m0": "gauge", "m1": "counter", "m2": "gauge"}
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
     "several members, no row layer": {"members": 2, "row_layer": False},
+    "members with short windows": {"members": 4, "stem": 4, "short_windows": [5, 1]},
+    "short windows of patches": {"members": 2, "short_windows": 3, "sequence_model": {"n_heads": 2, "patch": 2}},
     "mean": {"read_out": "mean"},
     "memory of blocks": {"sequence_model": {"n_heads": 2, "depth": 2, "memory": "blocks"}},
     "rotary, grouped, local": {

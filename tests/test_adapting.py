@@ -24,7 +24,7 @@ from language_models import save, tree
 from netanomaly import load, load_config, train
 from netanomaly.adapting import Start, adapt
 from netanomaly.adapting_config import with_shape_of
-from netanomaly.build import build_member, build_views
+from netanomaly.build_members import build_member, build_views
 from netanomaly.bundle import Bundle
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels, channel_groups
@@ -99,7 +99,7 @@ def _random_channels(metrics: int, kinds: Sequence[str], baselines: int) -> Chan
 def _fresh(bundle: Bundle, channels: Channels, classes: int) -> Ensemble:
     views = build_views(bundle.config, channels.count)
     sizes = [channels.count if view is None else len(view) for view in views]
-    return Ensemble([build_member(bundle.config, size, classes) for size in sizes], views)
+    return Ensemble([build_member(bundle.config, 0, size, classes) for size in sizes], views)
 
 
 KINDS = ("deviation", "spread", "missing", "log_level", "change")

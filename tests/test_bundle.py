@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import netanomaly.bundle
-from netanomaly.build import build_model
+from netanomaly.build_members import build_model
 from netanomaly.bundle import CONTENT, FORMAT, MANIFEST, WEIGHTS, Bundle, load_bundle, save_bundle
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels

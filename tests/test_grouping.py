@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from netanomaly import ConfigError, Predictor, load
-from netanomaly.build import build_model
+from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.cli import main
 from netanomaly.config import parse_config

@@ -15,7 +15,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from language_models import architecture, save, tree
-from netanomaly.build import build_model, resolve_model
+from netanomaly.build import resolve_model
+from netanomaly.build_members import build_model
 from netanomaly.config import load_config
 from netanomaly.model.language_families import FAMILIES
 from netanomaly.model.language_model import make_transformer, read_architecture

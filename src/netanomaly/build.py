@@ -14,12 +14,12 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build_model import build_classifier, with_architecture
+from netanomaly.build_model import with_architecture
 from netanomaly.config import Config, DataConfig, SplitByFile, SplitBySeries, SplitByTable, SplitByTime
 from netanomaly.config_fields import Section
 from netanomaly.config_model import AttentionConfig
 from netanomaly.data.cells import CellFormat
-from netanomaly.data.channels import LEVELS, channel_groups, channel_history
+from netanomaly.data.channels import channel_history
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.grid import Grid, counter_reach, median_step, place_on_grid
 from netanomaly.data.ingest import InputFormat, Table
@@ -28,8 +28,7 @@ from netanomaly.data.splits import choose_moments, choose_series, split_by_serie
 from netanomaly.data.timestamps import TimeFormat
 from netanomaly.durations import AUTO, Span, format_duration, parse_duration, span_rows
 from netanomaly.errors import ConfigError
-from netanomaly.model.classifier import NetworkAnomalyClassifier, window_history
-from netanomaly.model.ensemble import Ensemble
+from netanomaly.model.classifier import window_history
 from netanomaly.training.trainer import Recipe
 
 log = logging.getLogger(__name__)
@@ -229,45 +228,6 @@ def warn_of_weights(config: Config) -> None:
             "model.sequence_model: normalise: none with score: dot leaves the weights exp(score) without bound; if the "
             "loss becomes nan, use score: distance, or a larger scale"
         )
-
-
-def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> Ensemble:
-    """A classifier of the config's shape with fresh weights, or `pretrained` ones where the config names some.
-
-    The members that do not see the levels come first, where there are both.
-    """
-    members, views = [], []
-    for view in build_views(config, channels):
-        for _ in range(config.model.members):
-            members.append(
-                build_member(config, channels if view is None else len(view), classes, pretrained=pretrained)
-            )
-            views.append(view)
-    return Ensemble(members, views)
-
-
-def build_member(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> NetworkAnomalyClassifier:
-    """One of the classifiers that `build_model` puts together, for as many channels as its view has."""
-    spans = build_spans(config)
-    return build_classifier(config.model, spans.window, spans.stem, channels, classes, pretrained=pretrained)
-
-
-def build_views(config: Config, channels: int) -> list[list[int] | None]:
-    """Which channels the members see, by `channels.levels`: numbers of channels, or None for all of them."""
-    match config.channels.levels:
-        case "hidden":
-            return [without_levels(config, channels)]
-        case "both":
-            return [without_levels(config, channels), None]
-        case _:
-            return [None]
-
-
-def without_levels(config: Config, channels: int) -> list[int]:
-    """The channels that say how metrics move, of all `channels`, whose groups are those of `Channels`."""
-    groups = channel_groups(config.channels.kinds, build_spans(config).baselines)
-    metrics = channels // len(groups)
-    return [i for i in range(channels) if groups[i // metrics] not in LEVELS]
 
 
 def build_recipe(config: Config) -> Recipe:

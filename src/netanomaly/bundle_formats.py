@@ -10,7 +10,7 @@ from torch import Tensor
 Content = dict[str, Any]
 Weights = dict[str, Tensor]
 
-FORMAT = 3
+FORMAT = 4
 """The format that this version writes."""
 
 
@@ -51,7 +51,18 @@ def from_2_to_3(content: Content, weights: Weights) -> tuple[Content, Weights]:
     return {**content, "config": config}, moved
 
 
-MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {1: from_1_to_2, 2: from_2_to_3}
+def from_3_to_4(content: Content, weights: Weights) -> tuple[Content, Weights]:
+    """Members may look back over short windows."""
+    config = content["config"]
+    config = {**config, "model": {**config["model"], "short_windows": []}}
+    return {**content, "config": config}, weights
+
+
+MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {
+    1: from_1_to_2,
+    2: from_2_to_3,
+    3: from_3_to_4,
+}
 """For each older format the step to the next."""
 
 

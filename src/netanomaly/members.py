@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build import build_member, build_recipe, build_views
+from netanomaly.build import build_recipe
+from netanomaly.build_members import build_member, build_views
 from netanomaly.config import Config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.channels import Channels
@@ -210,7 +211,8 @@ class _Workshop:
             torch.manual_seed(seed)
             seen = self.channels if view is None else len(view)
             fresh = self.initial is None
-            model = build_member(self.config, seen, len(self.classes), pretrained=fresh).to(self.device)
+            among = place % self.config.model.members  # of its kind
+            model = build_member(self.config, among, seen, len(self.classes), pretrained=fresh).to(self.device)
             if self.initial is not None:
                 self.initial(model, place)
             outcome = trainer.fit(

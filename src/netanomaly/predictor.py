@@ -11,7 +11,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build import build_device, build_grid, build_input_format, build_model, build_spans, threads
+from netanomaly.build import build_device, build_grid, build_input_format, build_spans, threads
+from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment

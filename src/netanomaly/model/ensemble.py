@@ -1,7 +1,8 @@
 """Several classifiers that answer as one: their probabilities are averaged.
 
-Each member is trained on its own, from other draws, and may see other channels than the next. What one member has
-learned by chance the others have not, so the mean is right more often than its members are.
+Each member is trained on its own, from other draws, and may see other channels than the next and look back less far
+than the first. What one member has learned by chance the others have not, so the mean is right more often than its
+members are.
 Source: Lakshminarayanan et al., Simple and Scalable Predictive Uncertainty Estimation using Deep Ensembles (2017).
 """
 
@@ -17,7 +18,7 @@ from netanomaly.model.classifier import NetworkAnomalyClassifier
 
 
 class Ensemble(nn.Module):
-    """One or more classifiers with the same window, kernel and width.
+    """One or more classifiers of the same width; none has a longer window or kernel than the first.
 
     What is kept of a row, for windows to come, is what the members keep of it, one after the other.
 
@@ -48,14 +49,22 @@ class Ensemble(nn.Module):
 
         See `NetworkAnomalyClassifier.forward`.
         """
-        return _averaged([member(seen, valid, stride) for member, seen in self._each(channels)])
+        logits = []
+        for member, seen in self._each(channels):
+            early = self.history_rows - member.history_rows  # rows that it does not look back to
+            logits.append(member(seen[:, early:], valid[:, early:], stride))
+        return _averaged(logits)
 
     def embed(self, channels: Tensor, valid: Tensor) -> Tensor:
         """Embeddings of the newest rows, from the rows that the encoder joins.
 
         (n, kernel, C), (n, kernel) to (n, M D)
         """
-        return torch.cat([member.encoder(seen, valid)[:, 0] for member, seen in self._each(channels)], dim=-1)
+        newest = []
+        for member, seen in self._each(channels):
+            kernel = member.encoder.kernel
+            newest.append(member.encoder(seen[:, -kernel:], valid[:, -kernel:])[:, 0])  # (n, D)
+        return torch.cat(newest, dim=-1)
 
     def remember(self, newest: Tensor) -> Tensor:
         """All that later windows need of a row. (n, M D) to (n, M R)"""
@@ -69,10 +78,12 @@ class Ensemble(nn.Module):
         (n, M D), (n, L, M R), (n, L) to (n, K)
         """
         rows, tables = (held.chunk(len(self.members), dim=-1) for held in (newest, remembered))
-        parts = zip(self._members(), rows, tables, strict=True)
-        return _averaged(
-            [member.classify(member.sequence_model.recall(row, table, valid)) for member, row, table in parts]
-        )
+        logits = []
+        for member, row, table in zip(self._members(), rows, tables, strict=True):
+            window = member.sequence_model.window
+            read = member.sequence_model.recall(row, table[:, -window:], valid[:, -window:])
+            logits.append(member.classify(read))
+        return _averaged(logits)
 
     def _each(self, channels: Tensor) -> Iterator[tuple[NetworkAnomalyClassifier, Tensor]]:
         """Members and what they see of (..., C)."""
