@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,8 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "auto": ONE,
         "window 32": (*ONE, "model.window=32"),
         "window 128": (*ONE, "model.window=128"),
-        "window 8, stem 3": (*ONE, "model.window=8", "model.stem=3"),
+        "window 8": (*ONE, "model.window=8", "model.stem=4"),
+        "window 2": (*ONE, "model.window=2", "model.stem=1"),
         "baseline 64": (*ONE, "channels.baselines=64"),
         "baseline 256": (*ONE, "channels.baselines=256"),
         "baseline 1024": (*ONE, "channels.baselines=1024"),
@@ -99,9 +101,9 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "members": {
         "1": ("model.members=1",),
-        "2": ("model.members=2",),
-        "3": ("model.members=3",),
-        "5": ("model.members=5",),
+        "3, one window": ("model.members=3", "model.short_windows=[]"),
+        "3, windows 8 and 2": ("model.members=3", "model.short_windows=[8, 2]"),
+        "3, windows 16 and 4": ("model.members=3", "model.short_windows=[16, 4]"),
     },
 }
 
@@ -114,6 +116,7 @@ def main() -> None:
     parser.add_argument("--datasets", nargs="+", choices=(TESTBED, *PUBLIC), metavar="NAME")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help=f"holds {', '.join(PUBLIC)}; see data/README.md")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--folds", type=int, default=None, metavar="N", help="the first N only; default: all")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     options = parser.parse_args()
     if options.data_root is None and (needed := sorted(set(options.datasets or ()) & set(PUBLIC))):
@@ -127,7 +130,9 @@ def main() -> None:
             for name, changes in variants.items():
                 started = time.perf_counter()
                 scores = [
-                    score for seed in options.seeds for score in compare(dataset, options.data_root, changes, seed)
+                    score
+                    for seed in options.seeds
+                    for score in compare(dataset, options.data_root, changes, seed, options.folds)
                 ]
                 found.setdefault(topic, {}).setdefault(name, {})[dataset] = scores
                 took = time.perf_counter() - started
@@ -138,13 +143,15 @@ def main() -> None:
         options.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
-def compare(dataset: str, data_root: Path | None, changes: tuple[str, ...], seed: int) -> list[float]:
-    """The macro-F1 of a variant on what is held out, fold by fold."""
+def compare(
+    dataset: str, data_root: Path | None, changes: tuple[str, ...], seed: int, most: int | None = None
+) -> list[float]:
+    """The macro-F1 of a variant on what is held out, fold by fold; of the first folds, if there is a `most`."""
     (config,) = folds(dataset, data_root, Path())
     changed = load_config(config, [*changes, f"seed={seed}", "threads=1"])
     with tempfile.TemporaryDirectory() as name, threads(changed):
         scores = []
-        for prepared in development_folds(changed, dataset):
+        for prepared in islice(development_folds(changed, dataset), most):
             _, outcome = fit_bundle(prepared, torch.device("cpu"), Path(name) / "log.jsonl")
             scores.append(outcome.validation_macro_f1)
     return scores
