@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -57,12 +58,12 @@ def test_so_many_incidents_of_each_class_are_labelled_and_the_calm_before_them(c
     labelled = found["label"].notna()
     assert (found.loc[labelled, "label"] == pool.loc[labelled, "label"]).all()
     assert found.drop(columns="label").equals(pool.drop(columns="label"))
-    given = _runs(found)
-    whole = _runs(pool)
-    normal = given[given["label"] == "normal"]
-    assert (given["label"].shift(-1)[normal.index] != "").all()  # an incident follows all that is normal
-    assert set(map(tuple, given[given["label"] != ""].to_numpy())) <= set(map(tuple, whole.to_numpy()))  # whole runs
-    assert len(normal) == sum(given.loc[place - 1, "label"] == "normal" for place in _incidents(found).index if place)
+    runs = _runs(pool)
+    is_known = labelled.to_numpy()[runs["rows"].cumsum() - 1]  # by the last row of each run
+    assert (labelled.to_numpy() == np.repeat(is_known, runs["rows"])).all()  # whole runs, or nothing of them
+    follows = np.r_[is_known[1:] & (runs["series"].to_numpy()[1:] == runs["series"].to_numpy()[:-1]), False]
+    is_normal = (runs["label"] == "normal").to_numpy()
+    assert (is_known[is_normal] == follows[is_normal]).all() and follows[is_normal].sum() > 4 * count
 
 
 def test_seeds_draw_other_incidents_and_more_of_them_hold_the_fewer() -> None:
