@@ -391,6 +391,25 @@ def test_a_file_a_dict_and_a_config_load_alike(tmp_path: Path) -> None:
     assert config == load_config(str(path)) == load_config(tree("model.width", 32)) == load_config(config)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        {},
+        {"width": 32, "dropout": 0.3},
+        {"sequence_model": {"kind": "attention", "positions": {"kind": "rotary"}}},
+        {"sequence_model": {"kind": "attention", "depth": 2, "positions": {"kind": "sine", "add_to": "input"}}},
+        {"sequence_model": {"kind": "language_model", "path": "lm"}},
+    ],
+)
+def test_a_config_knows_which_keys_of_the_model_were_given(model: dict[str, Any]) -> None:
+    config = parse_config({**tree(), "model": model, "channels": {"levels": "seen"}})
+    found = config.given()
+    assert found["model"] == model and found["channels"] == {"levels": "seen"}
+    assert parse_config(found) == config and parse_config(found).given() == found
+    assert load_config(config, ["seed=7"]).given() == {**found, "seed": 7}
+    assert not {"model", "channels"} & set(parse_config(tree()).given())
+
+
 def test_overrides_change_single_keys_of_any_source() -> None:
     for source in (tree("model.width", 32), parse_config(tree("model.width", 32))):
         config = load_config(source, ["model.window=16", "training.learning_rate=1e-3", "data.label=no"])
