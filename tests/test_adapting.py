@@ -257,6 +257,14 @@ def test_rows_prepared_for_another_shape_are_refused(tmp_path: Path, bundle: Pat
         fit_bundle(prepared, torch.device("cpu"), tmp_path / "log.jsonl")
 
 
+@pytest.mark.usefixtures("no_steps")
+@pytest.mark.parametrize("name", ["bundle_v1", "bundle_v2"])
+def test_a_bundle_of_an_older_format_is_a_start_too(tmp_path: Path, name: str) -> None:
+    old = Path(__file__).parent / "fixtures" / name
+    found = train(plain(tmp_path / "run", old), frames=OTHER)
+    pd.testing.assert_frame_equal(found.predict(OTHER), load(old).predict(OTHER))
+
+
 def test_a_language_model_is_a_start_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its weights are in the bundle: the directory that they came from is not needed any more."""
     save(tmp_path / "bert", "bert")
