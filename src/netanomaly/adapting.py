@@ -189,7 +189,9 @@ def _tell_metrics(old: Sequence[str], new: Sequence[str]) -> None:
 def _tell_classes(old: Sequence[str], new: Sequence[str]) -> None:
     """Name the classes that only the bundle has, and those that only the new rows have."""
     if kept := [name for name in old if name not in new]:
-        log.info("classes that only the bundle has; they stay, but nothing keeps them up: %s", ", ".join(kept))
+        log.info(
+            "classes that only the bundle has stay, but no row of theirs is learnt from: %s", ", ".join(kept)
+        )
     if added := [name for name in new if name not in old]:
         log.info("classes that the bundle does not have: %s", ", ".join(added))
 

@@ -16,7 +16,7 @@ from netanomaly.errors import ConfigError
 
 FREE = ("model.dropout", "model.sequence_model.execution")
 """Keys that shape no weight and no answer: how the weights are trained, how answers are computed."""
-_SPANS = ("model.window", "channels.baselines")
+_SPANS = ("model.window", "model.short_windows", "channels.baselines")
 
 
 def with_shape_of(config: Config, trained: Config, path: str) -> Config:

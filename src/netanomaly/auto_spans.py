@@ -17,10 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netanomaly.build import GridSpans
+from netanomaly.build_members import with_window
 from netanomaly.config import Config
 from netanomaly.data.ingest import NO_DATA, UNLABELLED
-from netanomaly.durations import AUTO
-from netanomaly.evaluation.events import find_incidents
+from netanomaly.durations import AUTO, span_rows
+from netanomaly.evaluation.events import Incidents, find_incidents
 from netanomaly.evaluation.rows import ScoredRows
 
 log = logging.getLogger(__name__)
@@ -52,23 +54,33 @@ class AutoSpans:
     baseline: int
 
 
-def incident_lengths(labels: Sequence[NDArray[np.object_]], normal: str, *, has_label_gaps: bool = False) -> Lengths:
+def incident_lengths(
+    labels: Sequence[NDArray[np.object_]], normal: str, max_gap: int, *, has_label_gaps: bool = False
+) -> Lengths:
     """Lengths of the incidents in the labels of segments, (T,) each.
 
-    Rows without a label do not end an incident whose label goes on after them, unless they lack metrics
-    (`has_label_gaps`); there is no calm to look at then.
+    Up to `max_gap` rows without a label do not end an incident whose label goes on after them, nor the calm before one:
+    what more of them hold is not known. Where they lack metrics (`has_label_gaps`), any of them ends an incident, and
+    there is no calm to look at.
     """
     if not any(((names != UNLABELLED) & (names != normal)).any() for names in labels):
         return Lengths(np.empty(0), np.empty(0))
-    rows = _labelled(labels, normal, longest_gap=1 if has_label_gaps else 2**62)
+    rows = _labelled(labels, normal, longest_gap=1 if has_label_gaps else max_gap + 1)
     found = find_incidents(rows, rows.truth)
     first = rows.times[found.rows[found.starts]]
     last = rows.times[found.rows[np.r_[found.starts[1:], len(found.rows)] - 1]]
     segment = rows.series[found.rows[found.starts]]
     follows = np.r_[False, segment[1:] == segment[:-1]] & (not has_label_gaps)
     calm = np.full(len(found), np.nan)
-    calm[follows] = (first - np.r_[first[:1], last[:-1]] - 1)[follows]
+    calm[follows] = (first - np.maximum(np.r_[first[:1], last[:-1]] + 1, _known_since(rows, found)))[follows]
     return Lengths((last - first + 1).astype(np.float64), calm)
+
+
+def _known_since(rows: ScoredRows, found: Incidents) -> NDArray[np.int64]:
+    """The step from which on there is no long gap before each incident. (incidents,)"""
+    goes_on = (rows.series[1:] == rows.series[:-1]) & (np.diff(rows.times) <= rows.max_gap_ns)
+    begins = np.where(np.r_[False, goes_on], 0, np.arange(len(rows)))
+    return np.asarray(rows.times[np.maximum.accumulate(begins)[found.rows[found.starts]]])
 
 
 def _labelled(labels: Sequence[NDArray[np.object_]], normal: str, longest_gap: int) -> ScoredRows:
@@ -86,36 +98,48 @@ def _labelled(labels: Sequence[NDArray[np.object_]], normal: str, longest_gap: i
     )
 
 
-def auto_spans(lengths: Lengths) -> AutoSpans:
-    """Window, stem and baseline that fit the incidents; the longest where there is none."""
-    if not len(lengths.incidents):
-        return AutoSpans(LONGEST - LONGEST_STEM + 1, LONGEST_STEM, TIMES * LONGEST)
-    calm = np.where(np.isnan(lengths.calm), 0.0, lengths.calm)
-    reach = int(np.clip(np.median(lengths.incidents + CALM * calm), SHORTEST, LONGEST))
-    stem = min(LONGEST_STEM, reach // 2)
-    longest = float(np.quantile(lengths.incidents, 0.9))
-    baseline = int(np.clip(TIMES * max(reach, longest), SHORTEST_BASELINE, LONGEST_BASELINE))
-    return AutoSpans(reach - stem + 1, stem, baseline)
+def auto_spans(lengths: Lengths, window: int | None = None, stem: int | None = None) -> AutoSpans:
+    """Window, stem and baseline that fit the incidents; the longest where there is none.
+
+    Args:
+        window, stem: rows, where they are given: the others fit them.
+    """
+    reach, longest = LONGEST, 0.0
+    if len(lengths.incidents):
+        calm = np.where(np.isnan(lengths.calm), 0.0, lengths.calm)
+        reach = int(np.clip(np.median(lengths.incidents + CALM * calm), SHORTEST, LONGEST))
+        longest = float(np.quantile(lengths.incidents, 0.9))
+    if stem is None:
+        stem = min(LONGEST_STEM, max(1, (reach if window is None else window) // 2))
+    if window is None:
+        window = max(1, reach - stem + 1)
+    baseline = int(np.clip(TIMES * max(window + stem - 1, longest), SHORTEST_BASELINE, LONGEST_BASELINE))
+    return AutoSpans(window, stem, baseline)
 
 
-def with_spans(config: Config, labels: Sequence[NDArray[np.object_]], *, has_label_gaps: bool = False) -> Config:
-    """The config with rows in the place of `auto`.
+def with_spans(
+    config: Config, labels: Sequence[NDArray[np.object_]], grid: GridSpans, *, has_label_gaps: bool = False
+) -> Config:
+    """The config with rows in the place of `auto`. A window that is found is a whole number of patches.
 
     Args:
         labels: of the segments, (T,) each, with training rows labelled only.
+        grid: the config's interval and gaps.
         has_label_gaps: metrics are missing where training rows are unlabelled.
     """
     model, channels = config.model, config.channels
     if AUTO not in (model.window, model.stem, *channels.baselines):
         return config
-    found = auto_spans(incident_lengths(labels, config.data.normal, has_label_gaps=has_label_gaps))
-    window = found.window if model.window == AUTO else model.window
-    stem = found.stem if model.stem == AUTO else model.stem
+    lengths = incident_lengths(labels, config.data.normal, grid.max_gap, has_label_gaps=has_label_gaps)
+    window = None if model.window == AUTO else span_rows(model.window, grid.interval_ns)
+    found = auto_spans(lengths, window, None if model.stem == AUTO else int(model.stem))
     baselines = tuple(found.baseline if span == AUTO else span for span in channels.baselines)
-    log.info("looking back over %s rows, baseline %s, stem %s", window, ", ".join(map(str, baselines)), stem)
+    if window is None:
+        model = with_window(model, found.window)
+    log.info("window %s, baseline %s, stem %d", model.window, ", ".join(map(str, baselines)), found.stem)
     return config.model_copy(
         update={
-            "model": model.model_copy(update={"window": window, "stem": stem}),
+            "model": model.model_copy(update={"stem": found.stem}),
             "channels": channels.model_copy(update={"baselines": baselines}),
         }
     )

@@ -48,6 +48,7 @@ class Spans(GridSpans):
 
     window: int
     stem: int
+    short_windows: tuple[int, ...]
     baselines: tuple[int, ...]
 
 
@@ -68,6 +69,7 @@ def build_spans(config: Config) -> Spans:
         max_gap=grid.max_gap,
         window=span_rows(_found(config.model.window, "model.window"), interval),
         stem=int(_found(config.model.stem, "model.stem")),
+        short_windows=tuple(span_rows(span, interval) for span in config.model.short_windows),
         baselines=tuple(span_rows(_found(span, "channels.baselines"), interval) for span in config.channels.baselines),
     )
 

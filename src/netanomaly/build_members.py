@@ -44,23 +44,27 @@ def _sight(config: Config, place: int) -> tuple[ModelConfig, int, int]:
     The stem of a short window is half of it at most: what it joins is not to be all that the window holds.
     """
     spans, model = build_spans(config), config.model
-    number = place % (1 + len(model.short_windows))
+    number = place % (1 + len(spans.short_windows))
     if number == 0:
         return model, spans.window, spans.stem
     patch = model.sequence_model.patch
-    tokens = min(-(-model.short_windows[number - 1] // patch), spans.window // patch)
-    window = tokens * patch
-    return _within(model, tokens), window, min(spans.stem, max(1, window // 2))
+    rows = min(-(-spans.short_windows[number - 1] // patch) * patch, spans.window)
+    shape = with_window(model, rows)
+    return shape, rows, min(spans.stem, max(1, rows // 2))
 
 
-def _within(model: ModelConfig, tokens: int) -> ModelConfig:
-    """The shape for so many tokens: what reaches further than all of them reaches all of them."""
+def with_window(model: ModelConfig, rows: int) -> ModelConfig:
+    """The shape with a window of so many rows, or fewer: a whole number of patches, at least one.
+
+    What of the look-up reaches further than all of the window reaches all of it.
+    """
     choice = model.sequence_model
-    if not isinstance(choice, AttentionConfig):
-        return model
-    reach = {"prefix": choice.prefix, "local": choice.local}
-    fitting = {key: min(rows, tokens) for key, rows in reach.items() if rows is not None}
-    return model.model_copy(update={"sequence_model": choice.model_copy(update=fitting)})
+    tokens = max(1, rows // choice.patch)
+    if isinstance(choice, AttentionConfig):
+        reach = {"prefix": choice.prefix, "local": choice.local}
+        fitting = {key: min(most, tokens) for key, most in reach.items() if most is not None}
+        choice = choice.model_copy(update=fitting)
+    return model.model_copy(update={"window": tokens * choice.patch, "sequence_model": choice})
 
 
 def build_views(config: Config, channels: int) -> list[list[int] | None]:

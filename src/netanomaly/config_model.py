@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from netanomaly.config_fields import AutoRowsField, AutoSpanField, Listed, Section, of_kind
+from netanomaly.config_fields import AutoRowsField, AutoSpanField, Listed, Section, SpanField, of_kind
 from netanomaly.model.choices import (
     Execution,
     FeedForward,
@@ -28,7 +28,7 @@ def _check_scale(scale: str | float) -> str | float:
 
 
 AddTo = Literal["projected", "input"]
-ShortWindows = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Listed]
+ShortWindows = Annotated[tuple[SpanField, ...], Listed]
 
 
 class SinusoidalConfig(Section):
@@ -168,7 +168,7 @@ class ModelConfig(Section):
 
     members: int = Field(default=3, ge=1)  # models from different draws whose answers are averaged
     window: AutoSpanField = "auto"  # rows a decision looks back over, its own included
-    short_windows: ShortWindows = (8, 2)  # rows of the windows of further members, in turn; none is over `window`
+    short_windows: ShortWindows = (8, 2)  # windows of further members, in turn; none is over `window`
     width: int = Field(default=64, ge=1)  # of a row's embedding
     row_layer: bool = True  # a linear layer and a GELU for each row, before the convolution joins rows
     stem: AutoRowsField = "auto"  # rows the causal convolution joins; 1: the row alone

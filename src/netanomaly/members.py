@@ -149,7 +149,7 @@ def fit_members(
     if len(found) == 2:
         candidates["both"] = [member for some in found.values() for member in some]
     models = {
-        levels: Ensemble([member.model for member in some], [member.view for member in some])
+        levels: Ensemble([member.model for member in some], [member.view for member in some]).to(device)
         for levels, some in candidates.items()
     }
     scores = {levels: workshop.validation.score(model, device) for levels, model in models.items()}

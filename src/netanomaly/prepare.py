@@ -15,6 +15,7 @@ from netanomaly.auto_spans import with_spans
 from netanomaly.build import (
     build_cells,
     build_grid,
+    build_grid_spans,
     build_input_format,
     build_row_parts,
     build_spans,
@@ -94,7 +95,8 @@ def _with_spans(config: Config, grid: Grid, row_parts: NDArray[np.int8]) -> Conf
     """The config with rows for its spans, from the training rows alone."""
     training = [(segment.rows >= 0) & (row_parts[segment.rows] == TRAIN) for segment in grid.segments]
     labels = [np.where(rows, segment.labels, UNLABELLED) for rows, segment in zip(training, grid.segments, strict=True)]
-    return with_spans(config, labels, has_label_gaps=bool(tied_to_labels(grid.segments, training).any()))
+    gaps = bool(tied_to_labels(grid.segments, training).any())
+    return with_spans(config, labels, build_grid_spans(config), has_label_gaps=gaps)
 
 
 def read_labelled(config: Config, files: Sequence[str]) -> Table:

@@ -15,13 +15,15 @@ def class_weights(counts: Tensor, kind: ClassWeights) -> Tensor:
     """A weight per class from its number of training rows, (K,) to (K,).
 
     `balanced` weighs a class by rows / (classes * its rows), `sqrt` by the square root of that; either is then
-    scaled to a mean of 1. A class without rows counts as having one.
+    scaled to a mean of 1 over the classes with rows. A class without any has a weight of 0: with a large one, label
+    smoothing would raise it in every row.
     """
     if kind == "none":
         return torch.ones_like(counts, dtype=torch.float32)
-    balanced = counts.sum() / (len(counts) * counts.clamp(min=1))
+    present = counts > 0
+    balanced = torch.where(present, counts.sum() / (present.sum() * counts.clamp(min=1)), 0.0)
     weights = balanced if kind == "balanced" else balanced.sqrt()
-    return (weights / weights.mean()).to(torch.float32)
+    return (weights / weights[present].mean()).to(torch.float32)
 
 
 def weighted_cross_entropy(
