@@ -122,7 +122,7 @@ def test_metrics_are_found_by_name_wherever_they_stand(
         levels = "seen"  # there is nothing to hide, or nothing else to see
     old = _random_bundle(["loss", "rtt", "rate"], kinds, baselines, levels, row_layer)
     fitted = _random_channels(len(names), old.config.channels.kinds, baselines)
-    found = adapt(Start("x", "", old), [Metric(name, name) for name in names], fitted, ["b"], "normal")
+    found = adapt(Start("x", "", old), [Metric(name, name) for name in names], fitted, ["b"], "normal", levels)
     model = _fresh(old, found.channels, len(found.classes))
     for place, member in enumerate(model.members):
         found.fill(member, place)
@@ -258,7 +258,7 @@ def test_rows_prepared_for_another_shape_are_refused(tmp_path: Path, bundle: Pat
 
 
 @pytest.mark.usefixtures("no_steps")
-@pytest.mark.parametrize("name", ["bundle_v1", "bundle_v2"])
+@pytest.mark.parametrize("name", ["bundle_v1", "bundle_v2", "bundle_v3"])
 def test_a_bundle_of_an_older_format_is_a_start_too(tmp_path: Path, name: str) -> None:
     old = Path(__file__).parent / "fixtures" / name
     found = train(plain(tmp_path / "run", old), frames=OTHER)

@@ -119,13 +119,17 @@ def read_start(config: Config) -> Start | None:
         raise BundleError(f"training.init_from: {path}: no bundle here ({error.strerror or error})") from error
 
 
-def adapt(start: Start, metrics: Sequence[Metric], fitted: Channels, classes: Sequence[str], normal: str) -> Adaptation:
+def adapt(
+    start: Start, metrics: Sequence[Metric], fitted: Channels, classes: Sequence[str], normal: str, levels: str
+) -> Adaptation:
     """The bundle's classifier for other metrics and classes; what is taken over and what is not is told.
 
     Args:
         metrics: of the new rows.
         fitted: channels of the new rows, of the bundle's kinds and baselines.
         classes: of the new rows.
+        normal: that of them which is no anomaly.
+        levels: which members are wanted, as `channels.levels`.
 
     Raises:
         ConfigError: no metric is the bundle's, or one has another kind or unit than there.
@@ -138,6 +142,7 @@ def adapt(start: Start, metrics: Sequence[Metric], fitted: Channels, classes: Se
     every = tuple(sorted({*bundle.classes, *classes}, key=lambda name: (name != normal, name)))
     _tell_metrics([one.name for one in old_metrics], [one.name for one in metrics])
     _tell_classes(bundle.classes, classes)
+    _tell_levels(levels, bundle.config.channels.levels)
     return Adaptation(
         _with_scaling(fitted, bundle.channels, matched),
         every,
@@ -189,11 +194,17 @@ def _tell_metrics(old: Sequence[str], new: Sequence[str]) -> None:
 def _tell_classes(old: Sequence[str], new: Sequence[str]) -> None:
     """Name the classes that only the bundle has, and those that only the new rows have."""
     if kept := [name for name in old if name not in new]:
-        log.info(
-            "classes that only the bundle has stay, but no row of theirs is learnt from: %s", ", ".join(kept)
-        )
+        log.info("classes that only the bundle has stay, but no row of theirs is learnt from: %s", ", ".join(kept))
     if added := [name for name in new if name not in old]:
         log.info("classes that the bundle does not have: %s", ", ".join(added))
+
+
+def _tell_levels(wanted: str, trained: str) -> None:
+    """A word about members that know where the metrics of another network stand."""
+    if wanted == "hidden":
+        return
+    advice = "channels.levels: hidden takes those that do not" if trained == "both" else "it has none that do not"
+    log.warning("members of the bundle see the levels, which mislead in a network that was not learnt from; %s", advice)
 
 
 def _with_scaling(fitted: Channels, old: Channels, matched: Matched) -> Channels:

@@ -1,7 +1,8 @@
 """The config of a training that starts from a bundle: what shapes the weights is the bundle's to say.
 
 A key that the user left out, or left `auto`, is taken from the bundle. One that was given has to be equal: weights
-that were made for another value would mean something else under the new one.
+that were made for another value would mean something else under the new one. Of members of both kinds, those that do
+not see the levels may be taken alone.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def with_shape_of(config: Config, trained: Config, path: str) -> Config:
         for name in ("model", "channels")
         if name in config.model_fields_set
         for found in _differences(getattr(config, name), getattr(trained, name), name, interval)
+        if not (found[0] == "channels.levels" and _leaves_out_levels(config, trained))
     ]
     if differing:
         key, given, wanted = differing[0]
@@ -48,7 +50,14 @@ def with_shape_of(config: Config, trained: Config, path: str) -> Config:
     tree = {**config.to_dict(), "model": trained.to_dict()["model"], "channels": trained.to_dict()["channels"]}
     for key in FREE:
         _keep(config, tree, key)
+    if _leaves_out_levels(config, trained):
+        tree["channels"]["levels"] = "hidden"
     return parse_config(tree)
+
+
+def _leaves_out_levels(config: Config, trained: Config) -> bool:
+    """Whether only those of the bundle's members are wanted that do not see the levels."""
+    return (config.channels.levels, trained.channels.levels) == ("hidden", "both")
 
 
 def _check_rows(config: Config, trained: Config, path: str) -> None:

@@ -119,8 +119,8 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
     if start is not None:
         every_key = parse_config(prepared.config.to_dict())  # as given: a default is no less a shape here
         with_shape_of(every_key, start.bundle.config, start.path)
-        data = prepared.config.data
-        adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal)
+        data, levels = prepared.config.data, prepared.config.channels.levels
+        adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal, levels)
         channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
     learnt = fit_members(prepared, channels, classes, device, log_path, initial)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}

@@ -103,14 +103,16 @@ def test_weights_of_classes(kind: str, expected: list[float]) -> None:
 @pytest.mark.parametrize("kind", ["none", "balanced", "sqrt"])
 @settings(max_examples=50, deadline=None)
 @given(counts=st.lists(st.integers(0, 10**9), min_size=2, max_size=12).filter(any))
-def test_weights_of_classes_are_positive_with_a_mean_of_one(kind: str, counts: list[int]) -> None:
+def test_weights_of_classes_with_rows_are_positive_with_a_mean_of_one(kind: str, counts: list[int]) -> None:
     weights = class_weights(torch.tensor(counts, dtype=torch.float64), kind)
     assert weights.dtype == torch.float32
-    assert (weights > 0).all()
-    assert weights.double().mean().item() == pytest.approx(1.0, abs=1e-5)
+    present = torch.tensor(counts) > 0 if kind != "none" else torch.ones(len(counts), dtype=torch.bool)
+    assert ((weights > 0) == present).all()
+    assert weights[present].double().mean().item() == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["balanced", "sqrt"])
-def test_a_class_without_rows_weighs_as_one_with_a_single_row(kind: str) -> None:
+def test_a_class_without_rows_weighs_nothing_and_changes_no_other_weight(kind: str) -> None:
     found = class_weights(torch.tensor([50.0, 0.0, 1.0], dtype=torch.float64), kind)
-    assert found[1] == found[2]
+    assert found[1] == 0
+    torch.testing.assert_close(found[[0, 2]], class_weights(torch.tensor([50.0, 1.0], dtype=torch.float64), kind))
