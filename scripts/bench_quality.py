@@ -6,10 +6,11 @@
 
 Ours is `netanomaly.train` with the defaults and nothing but a data section (configs/benchmark). Peers run in an
 environment of their own, .peers, which the script makes; each chooses its window, baseline and class weights on the
-validation rows, trial by trial, from one list for all. They get the test rows without labels. Every labelled test
-row is scored once, from the window that ends in it; where that begins before its series does, it repeats the first row.
-Whoever is not done within the budget is left out, and the table says so. Results go into the file as they come; what
-is there already is kept (--again: run it again). Times of peers do not include the making of relative channels.
+validation rows, trial by trial, from lists of its own that are much alike. They get the test rows without labels. Every
+labelled test row is scored once, from the window that ends in it; where that begins before its series does, a peer's
+repeats the first row, and ours hides it. Whoever is not done within the budget is left out, and the table says so.
+Results go into the file as they come, each with the commit and the machine; what is there already is kept, whatever the
+commit (--again: run it again). Times of peers include neither reading nor the making of relative channels, ours do.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -57,7 +59,7 @@ def main() -> None:
             found = run(dataset, parts, method, seed, machine)
             said = found.get("skipped") or f"macro-F1 {found['macro_f1']:.3f}"
             print(f"{time.strftime('%H:%M:%S')} {dataset}, {method}, seed {seed}: {said}", file=sys.stderr, flush=True)
-            add(report, dataset, method, seed, found)
+            add(report, dataset, method, seed, {**found, "machine": report["machine"]})
             save(options.out, report)
     save(options.out, report)
     print(as_table(report))
@@ -110,7 +112,17 @@ def facts() -> dict[str, Any]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "netanomaly": netanomaly.__version__,
+        "revision": revision(),
     }
+
+
+def revision() -> str | None:
+    """Which commit the project is at, with a `+` where files differ from it; None without git."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def class_names(prepared: Prepared) -> tuple[str, ...]:
 def make_problem(prepared: Prepared, baselines: Sequence[int] = BASELINES) -> Problem:
     """What the peers get: every row, the labels of training and validation, which test rows to score.
 
-    Relative channels are those of the package's defaults, without levels.
+    Relative channels are of the package's default kinds, without levels, with baselines from the peers' list.
     """
     kinds = [kind for kind in ChannelsConfig().kinds if kind not in LEVELS]
     segments, parts = prepared.grid.segments, prepared.split.parts

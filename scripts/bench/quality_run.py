@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,20 +74,18 @@ class Fold:
     name: str
     config: Config
     work: Path
-    _written: list[Path] = field(default_factory=list)
 
     @cached_property
     def prepared(self) -> Prepared:
         """The labelled, split rows."""
         return prepare(self.config)
 
+    @cached_property
     def problem(self) -> Path:
         """The file that peers read: without labels of test rows."""
-        if not self._written:
-            path = self.work / "problems" / f"{self.name}.npz"
-            make_problem(self.prepared).save(path)
-            self._written.append(path)
-        return self._written[0]
+        path = self.work / "problems" / f"{self.name}.npz"
+        make_problem(self.prepared).save(path)
+        return path
 
 
 def open_dataset(name: str, data_root: Path | None, work: Path) -> list[Fold]:
@@ -121,14 +119,13 @@ def _answer(fold: Fold, method: str, seed: int, machine: Machine) -> tuple[Judge
     directory = machine.work / "runs" / f"{fold.name}-{method}-{seed}"
     if method in OURS:
         command = [sys.executable, "-m", "scripts.bench.quality_ours"]
-        run_dir = json.dumps(str(directory / "run"))
-        changes = [f"run_dir={run_dir}", f"seed={seed}", f"threads={machine.threads}", f"device={machine.device}"]
+        changes = [f"seed={seed}", f"threads={machine.threads}", f"device={machine.device}"]
         request = {"config": fold.config.to_dict(), "overrides": [*OURS[method], *changes]}
     else:
         if machine.peers is None:
             raise Skipped("no peers' environment (--no-peers)")
         command = [str(machine.peers), "-m", "scripts.bench.peers_quality"]
-        request = {"problem": str(fold.problem()), "method": method, "seed": seed, "budget": machine.budget}
+        request = {"problem": str(fold.problem), "method": method, "seed": seed, "budget": machine.budget}
         request |= {"threads": machine.threads, "device": machine.device}
     probabilities, facts = ask(command, request, directory, machine)
     classes = facts.pop("classes", None) or class_names(prepared)

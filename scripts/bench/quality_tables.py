@@ -14,7 +14,7 @@ from scripts.bench.quality_search import Peer, Scorer, Task, macro_f1
 
 WINDOWS = (32, 4, 8, 16, 64)
 WEIGHTS = (None, "balanced")
-ROUNDS = (25, 50, 100, 200)
+ROUNDS = (25, 50, 100, 200, 400)
 """Of boosting, of which validation chooses, as it chooses epochs for networks."""
 TRIAL_ROUNDS = ROUNDS[:2]
 """Of a trial: with hundreds of metrics more of them would leave time for a few trials only."""
