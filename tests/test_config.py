@@ -202,7 +202,7 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("training.learning_rate", True, "training.learning_rate", "found True"),
     ("training.learning_rate", None, "training.learning_rate", "valid number"),
     ("training.learning_rate", 0, "training.learning_rate", "greater than 0"),
-    ("training.class_weights", None, "training.class_weights", "'none', 'balanced' or 'sqrt'"),
+    ("training.class_weights", None, "training.class_weights", "'capped', 'none', 'balanced' or 'sqrt'"),
     ("seed", -1, "seed", "greater than or equal to 0"),
     ("seed", 2**32, "seed", "less than 4294967296"),
     ("seed", True, "seed", "found True"),

@@ -203,7 +203,7 @@ class TrainingConfig(Section):
     weight_decay: float = Field(default=0.05, ge=0)  # not on biases and norms
     gradient_clip: float = Field(default=1.0, gt=0)  # largest norm
     label_smoothing: float = Field(default=0.05, ge=0, lt=1)
-    class_weights: Literal["none", "balanced", "sqrt"] = "none"  # sqrt: square root of balanced
+    class_weights: Literal["capped", "none", "balanced", "sqrt"] = "capped"  # sqrt: square root of balanced
     jitter: float = Field(default=0.1, ge=0)  # random scale and shift of channels, per stretch
     patience: int | None = Field(default=None, ge=1)  # epochs without a better validation score before stopping;
     # the best epoch is kept then, else the last

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from netanomaly.training.losses import class_weights, weighted_cross_entropy
+from netanomaly.training.losses import LARGEST_SHARE, class_weights, weighted_cross_entropy
 
 CLASSES, IGNORED = 4, -1
 WEIGHTS = torch.tensor([0.2, 1.0, 1.8, 3.0])
@@ -98,6 +98,23 @@ def test_weights_of_classes(kind: str, expected: list[float]) -> None:
     found = class_weights(torch.tensor([160.0, 40.0, 10.0], dtype=torch.float64), kind)
     scale = 1.0 if kind == "none" else 3 / sum(expected)
     torch.testing.assert_close(found, torch.tensor(expected) * scale)
+
+
+@settings(max_examples=50, deadline=None)
+@given(counts=st.lists(st.integers(0, 10**9), min_size=2, max_size=12).filter(lambda some: sum(map(bool, some)) > 1))
+def test_capped_no_class_counts_for_more_than_its_share_and_the_others_are_left_alone(counts: list[int]) -> None:
+    rows = torch.tensor(counts, dtype=torch.float64)
+    weights = class_weights(rows, "capped").double()
+    shares = rows * weights / (rows * weights).sum()
+    assert shares.max() <= LARGEST_SHARE + 1e-6
+    over = rows > LARGEST_SHARE * rows.sum()
+    assert (weights[~over] == 1).all()
+    if over.any():
+        torch.testing.assert_close(shares[over], torch.full((1,), LARGEST_SHARE, dtype=torch.float64))
+
+
+def test_one_class_alone_keeps_its_weight() -> None:
+    assert class_weights(torch.tensor([9.0, 0.0]), "capped").tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("kind", ["none", "balanced", "sqrt"])

@@ -8,12 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-ClassWeights = Literal["none", "balanced", "sqrt"]
+ClassWeights = Literal["capped", "none", "balanced", "sqrt"]
+LARGEST_SHARE = 0.8
+"""Of the weight of all rows, what a class has at most where weights are capped."""
 
 
 def class_weights(counts: Tensor, kind: ClassWeights) -> Tensor:
     """A weight per class from its number of training rows, (K,) to (K,).
 
+    `capped` weighs all classes alike, unless one has more than `LARGEST_SHARE` of the rows: that one counts for as much.
     `balanced` weighs a class by rows / (classes * its rows), `sqrt` by the square root of that; either is then
     scaled to a mean of 1 over the classes with rows. A class without any has a weight of 0: with a large one, label
     smoothing would raise it in every row.
@@ -21,6 +24,10 @@ def class_weights(counts: Tensor, kind: ClassWeights) -> Tensor:
     if kind == "none":
         return torch.ones_like(counts, dtype=torch.float32)
     present = counts > 0
+    if kind == "capped":
+        rest = counts.sum() - counts  # of the other classes, (K,)
+        most = rest * LARGEST_SHARE / (1 - LARGEST_SHARE)
+        return torch.where(present & (rest > 0), (most / counts.clamp(min=1)).clamp(max=1), 1.0).to(torch.float32)
     balanced = torch.where(present, counts.sum() / (present.sum() * counts.clamp(min=1)), 0.0)
     weights = balanced if kind == "balanced" else balanced.sqrt()
     return (weights / weights[present].mean()).to(torch.float32)
