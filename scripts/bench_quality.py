@@ -21,18 +21,18 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts.bench.command import run_command  # noqa: E402
 from scripts.bench.quality_data import DATASETS, PUBLIC  # noqa: E402
 from scripts.bench.quality_report import add, as_table, is_done, load, plot, save  # noqa: E402
 from scripts.bench.quality_run import METHODS, PEERS, Machine, open_dataset, run  # noqa: E402
 from scripts.bench_speed import peers_environment  # noqa: E402
-
-from netanomaly.errors import NetanomalyError  # noqa: E402
 
 
 def main() -> None:
@@ -44,6 +44,7 @@ def main() -> None:
         peers = peers_environment(options.peers).absolute()  # not resolved: the link is what makes the environment
     machine = Machine(peers, work, options.budget, options.threads, options.device)
     report = load(options.out)
+    save(options.out, report)  # rather now than after the first training, should it not be possible
     report["machine"] = {**facts(), "threads": options.threads, "device": options.device}
     for dataset in options.datasets:
         missing = [
@@ -72,12 +73,13 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.json", help="results; those in it are kept")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help=f"holds {', '.join(PUBLIC)}; see data/README.md")
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, metavar="NAME", help=f"of {', '.join(DATASETS)}")
+    every = f"default: all of {', '.join(DATASETS)}"
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, metavar="NAME", help=every)
     parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=METHODS, metavar="NAME", help=", ".join(METHODS)
     )
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--budget", type=float, default=900.0, metavar="SECONDS", help="for each training of a method")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2], help="default: 0 1 2")
+    parser.add_argument("--budget", type=float, default=900.0, metavar="SECONDS", help="for each training: 900")
     parser.add_argument("--peers", type=Path, default=Path(".peers"), metavar="DIR", help="the peers' environment")
     parser.add_argument("--no-peers", action="store_true", help="leave out what needs the peers' environment")
     parser.add_argument("--again", action="store_true", help="run what there is a result of, too")
@@ -95,8 +97,22 @@ def arguments() -> argparse.Namespace:
     if options.data_root is not None:
         options.data_root = options.data_root.resolve()
     if options.no_peers:
-        options.methods = [name for name in options.methods if name not in PEERS]
+        options.methods = _without_peers(parser, options.methods)
+    if min(options.seeds) < 0:
+        parser.error("--seeds: numbers from 0 on")
+    if options.budget <= 0:
+        parser.error("--budget: more than no second")
     return options
+
+
+def _without_peers(parser: argparse.ArgumentParser, methods: Sequence[str]) -> list[str]:
+    """The methods that need no peers' environment; who asks for others by name is told."""
+    left = [name for name in methods if name in PEERS]
+    if left and tuple(methods) != METHODS:
+        print(f"left out (--no-peers): {', '.join(left)}", file=sys.stderr)
+    if len(left) == len(methods):
+        parser.error("--no-peers leaves none of --methods")
+    return [name for name in methods if name not in PEERS]
 
 
 def facts() -> dict[str, Any]:
@@ -126,7 +142,4 @@ def revision() -> str | None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except NetanomalyError as error:
-        raise SystemExit(f"bench_quality.py: {error}") from None
+    run_command(main)

@@ -36,9 +36,10 @@ import pandas as pd
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts.bench.command import run_command  # noqa: E402
 from scripts.bench.quality_data import CONFIGS, NORMAL, TESTBED  # noqa: E402
 
-from netanomaly import NetanomalyError, Predictor, keep_freed_memory, load, train  # noqa: E402
+from netanomaly import Predictor, keep_freed_memory, load, train  # noqa: E402
 from netanomaly.evaluation.metrics import macro_f1  # noqa: E402
 
 KNOWN, POOL, JUDGES = ("a01", "a02"), ("a03", "a04", "a05", "a06"), ("a07", "a08")
@@ -122,7 +123,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--members", type=int, default=1, help="members of each classifier (default %(default)s)")
     parser.add_argument("--rate", nargs="+", type=float, default=[2e-3, 6e-4, 2e-4, 6e-5], help="to choose from")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if min(options.counts) < 0:
+        parser.error("--counts: numbers from 0 on")
+    return options
 
 
 def read_testbed() -> pd.DataFrame:
@@ -263,7 +267,4 @@ def _mean(scores: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except NetanomalyError as error:
-        raise SystemExit(f"learning_curve.py: {error}") from None
+    run_command(main)

@@ -30,6 +30,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from scripts.bench.command import run_command
 from scripts.bench.quality_tidy import write_tidy
 
 LEAVES = tuple(f"leaf{n}" for n in (1, 2, 3, 5, 6, 7, 8))
@@ -168,4 +169,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -18,6 +18,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from scripts.bench.command import run_command
 from scripts.bench.quality_tidy import snake_case, write_tidy
 
 PLACES = {"learning": Path("dataset"), "evaluation": Path("dataset_eval")}
@@ -75,4 +76,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

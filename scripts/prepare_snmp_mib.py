@@ -19,6 +19,7 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from scripts.bench.command import run_command
 from scripts.bench.quality_tidy import snake_case, write_tidy
 
 STEP_S = 15
@@ -113,4 +114,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

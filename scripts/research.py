@@ -34,6 +34,7 @@ import torch
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from scripts.bench.command import run_command  # noqa: E402
 from scripts.bench.quality_data import PUBLIC, TESTBED, folds  # noqa: E402
 
 from netanomaly import keep_freed_memory  # noqa: E402
@@ -42,7 +43,6 @@ from netanomaly.config import Config, SplitByTable, load_config  # noqa: E402
 from netanomaly.data.ingest import NO_PART, UNLABELLED  # noqa: E402
 from netanomaly.data.purge import Split, split_report  # noqa: E402
 from netanomaly.data.splits import TEST  # noqa: E402
-from netanomaly.errors import NetanomalyError  # noqa: E402
 from netanomaly.prepare import Prepared, prepare  # noqa: E402
 from netanomaly.run import fit_bundle  # noqa: E402
 
@@ -116,11 +116,18 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
 def main() -> None:
     """Compare, print, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--topics", nargs="*", default=[], choices=TOPICS, metavar="NAME", help=", ".join(TOPICS))
+    parser.add_argument(
+        "--topics",
+        nargs="*",
+        default=[],
+        choices=TOPICS,
+        metavar="NAME",
+        help=f"of {', '.join(TOPICS)}; without --topics and --set: all, which takes hours",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=KEY=VALUE[;KEY=VALUE]", help="a variant")
     parser.add_argument("--datasets", nargs="+", choices=(TESTBED, *PUBLIC), metavar="NAME")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help=f"holds {', '.join(PUBLIC)}; see data/README.md")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1], help="default: 0 1")
     parser.add_argument("--folds", type=int, default=None, metavar="N", help="the first N only; default: all")
     parser.add_argument("--out", type=Path, metavar="FILE.json")
     options = parser.parse_args()
@@ -229,7 +236,4 @@ def as_table(topic: str, found: dict[str, dict[str, list[float]]], datasets: lis
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except NetanomalyError as error:
-        raise SystemExit(f"research.py: {error}") from None
+    run_command(main)

@@ -235,7 +235,7 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, bundle: Path) -> None:
     none = refused(*place, data={"metrics": ["x"]}, frames=OTHER.assign(x=OTHER["rtt_ms"]))
     assert "none is a metric of the bundle" in none and "rtt_ms, throughput_bps, loss_ratio" in none
     for metric, told in (
-        ({"name": "rtt_ms", "unit": "bit"}, "data.metrics: 'rtt_ms' is in bit, in the bundle .* in ms"),
+        ({"name": "rtt_ms", "unit": "bit"}, "data.metrics: 'rtt_ms' is in bit, in the bundle .* it is in ms"),
         ({"name": "rtt_ms", "unit": "ms", "kind": "counter"}, "data.metrics: 'rtt_ms' is a counter, .* a gauge"),
     ):
         assert re.match(told, refused(*place, data={"metrics": [metric]}))

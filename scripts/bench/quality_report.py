@@ -33,7 +33,11 @@ def load(path: Path) -> dict[str, Any]:
     """The results so far, none if there is no file."""
     if not path.exists():
         return {"results": {}, "ranks": {}}
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found["results"], found["ranks"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise OSError(f"{path}: not results of this script, and not replaced ({error!r})") from None
     return found
 
 

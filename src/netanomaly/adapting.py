@@ -172,9 +172,13 @@ def _check_metrics(old: Sequence[Metric], new: Sequence[Metric], path: str) -> N
             )
         if units[0] != units[1]:
             raise ConfigError(
-                f"data.metrics: '{metric.name}' is in {metric.unit}, in the bundle that training starts from ({path}) "
-                f"in {before.unit}, which is another quantity; correct the unit, or call it by another name"
+                f"data.metrics: '{metric.name}' {_unit(metric)}, in the bundle that training starts from ({path}) it "
+                f"{_unit(before)}, which is another quantity; correct the unit, or call it by another name"
             )
+
+
+def _unit(metric: Metric) -> str:
+    return "has no unit" if metric.unit == "1" else f"is in {metric.unit}"
 
 
 def _matched(old: Sequence[str], new: Sequence[str]) -> Matched:

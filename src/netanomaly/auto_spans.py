@@ -131,6 +131,11 @@ def with_spans(
     if AUTO not in (model.window, model.stem, *channels.baselines):
         return config
     lengths = incident_lengths(labels, config.data.normal, grid.max_gap, has_label_gaps=has_label_gaps)
+    if len(lengths.incidents) and np.median(lengths.incidents) == 1:
+        log.warning(
+            "most training incidents have one labelled row: if there are more than data.max_gap rows between labels, "
+            "auto takes faults for shorter than they are; set model.window and channels.baselines to suit them"
+        )
     window = None if model.window == AUTO else span_rows(model.window, grid.interval_ns)
     found = auto_spans(lengths, window, None if model.stem == AUTO else int(model.stem))
     baselines = tuple(found.baseline if span == AUTO else span for span in channels.baselines)

@@ -172,8 +172,11 @@ def _check_enough(prepared: Prepared, window: int) -> None:
     for part in (TRAIN, VALIDATION):
         name = PART_NAMES[part]
         if not report[name]["rows"]:
+            advice = "give it a larger share, or name other series or times"
+            if report["purged_rows"]:
+                advice += "; or split.purge: 0, for rows that look back into another part"
             taken = f" ({report['purged_rows']} rows were purged at boundaries)" if report["purged_rows"] else ""
-            raise DataError(f"data.split: no labelled rows for {name}{taken}; see data.split in the config")
+            raise DataError(f"data.split: no labelled rows for {name}{taken}; {advice}")
         pairs = zip(prepared.grid.segments, prepared.labelled(part), strict=True)
         if not any((mask & segment.valid).any() for segment, mask in pairs):
             raise DataError(f"data: nothing was measured in any labelled row for {name}; every metric is missing there")

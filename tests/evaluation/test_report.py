@@ -201,13 +201,30 @@ def test_a_model_that_wins_is_said_to() -> None:
     assert "\nnetanomaly wins: a macro-F1 of 1.000 against " in report_text(_report(truth, truth))
 
 
-@pytest.mark.parametrize("named", [("normal",) * 4, ("reboot",) * 4], ids=["as good", "worse"])
-def test_a_model_that_does_not_win_is_said_not_to(named: Sequence[str]) -> None:
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [(("normal",) * 4, "the same macro-F1, 0.429"), (("reboot",) * 4, "a macro-F1 of 0.429 against 0.000")],
+    ids=["as good", "worse"],
+)
+def test_a_model_that_does_not_win_is_said_not_to(named: Sequence[str], told: str) -> None:
     rows = _rows(("normal", "congestion", "normal", "normal"))
     report = evaluation_report(rows, _model(named), {"majority": Answers(labels(["normal"] * 4))})
-    expected = f"netanomaly does NOT win here: majority has a macro-F1 of 0.429 against {report['macro_f1']:.3f}"
-    assert expected in report_text(report).splitlines()
+    assert f"netanomaly does NOT win here: majority has {told}" in report_text(report).splitlines()
     assert "wins" not in report_text(report)
+
+
+def test_scores_of_few_incidents_are_called_luck() -> None:
+    (line,) = [line for line in report_text(_report()).splitlines() if line.startswith("fewer than 3 incidents here")]
+    assert "luck: congestion" in line
+    many = ("congestion", "normal") * 3
+    assert "largely luck" not in report_text(evaluation_report(_rows(many), _model(many), {}))
+
+
+def test_rows_in_which_nothing_was_measured_are_told() -> None:
+    report = evaluation_report(_rows(("normal",) * 4), _model(("normal", "no_data", "no_data", "normal")), {})
+    assert report["rows_without_data"] == 2
+    assert "2 rows in which nothing was measured: no_data, counted as wrong" in report_text(report).splitlines()
+    assert "nothing was measured" not in report_text(_report(("normal",) * 4, ("normal",) * 4))
 
 
 def test_baselines_left_out_are_told() -> None:

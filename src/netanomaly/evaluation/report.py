@@ -18,6 +18,9 @@ from netanomaly.evaluation.tables import amount, score, table
 MODEL = "netanomaly"
 """What the model is called beside the baselines."""
 
+FEW = 3
+"""Incidents of a class below which its scores say little."""
+
 _LEGEND = (
     "incidents: share found, with the right class; delay: median seconds until then; alarms: false ones per series "
     "and day;\nPR-AUC: mean over classes; ECE: calibration error, the smaller the better"
@@ -41,6 +44,7 @@ def evaluation_report(rows: ScoredRows, model: Answers, baselines: Mapping[str, 
     return {
         **classifier_scores(rows, model),
         "rows": len(rows),
+        "rows_without_data": int((predicted == rows.no_data).sum()),
         "normal": rows.normal,
         "per_class": _per_class(rows, model, classes),
         "per_series": series,
@@ -134,6 +138,8 @@ def _verdict(report: Mapping[str, Any]) -> list[str]:
     own, other = score(report["macro_f1"]), score(scores[best])
     if report["macro_f1"] > scores[best]:
         return [f"{MODEL} wins: a macro-F1 of {own} against {other} of {best}, the best of the others", *lines]
+    if own == other:
+        return [f"{MODEL} does NOT win here: {best} has the same macro-F1, {own}", *lines]
     return [f"{MODEL} does NOT win here: {best} has a macro-F1 of {other} against {own}", *lines]
 
 
@@ -161,6 +167,11 @@ def _remarks(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"worst series (of those with an incident): {worst['name']}, macro-F1 {score(worst['macro_f1'])}")
     if report["normal"] not in report["per_class"]:
         lines.append(f"no class is called '{report['normal']}' (data.normal): every class counts as an incident")
+    few = [name for name, entry in report["incidents_per_class"].items() if 0 < entry["incidents"] < FEW]
+    if few:
+        lines.append(f"fewer than {FEW} incidents here, so their scores are largely luck: {', '.join(few)}")
+    if report["rows_without_data"]:
+        lines.append(f"{report['rows_without_data']} rows in which nothing was measured: no_data, counted as wrong")
     if report["classes_absent_from_training"]:
         counts = ", ".join(f"{name} ({count} rows)" for name, count in report["classes_absent_from_training"].items())
         lines.append(f"never seen in training, counted as wrong: {counts}")

@@ -16,7 +16,7 @@ LARGEST_SHARE = 0.8
 def class_weights(counts: Tensor, kind: ClassWeights) -> Tensor:
     """A weight per class from its number of training rows, (K,) to (K,).
 
-    `capped` weighs all classes alike, unless one has more than `LARGEST_SHARE` of the rows: that one counts for as much.
+    `capped` weighs all classes alike, but one with more than `LARGEST_SHARE` of the rows only for as much.
     `balanced` weighs a class by rows / (classes * its rows), `sqrt` by the square root of that; either is then
     scaled to a mean of 1 over the classes with rows. A class without any has a weight of 0: with a large one, label
     smoothing would raise it in every row.

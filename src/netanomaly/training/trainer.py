@@ -124,6 +124,10 @@ class _Trainer:
         groups = _parameter_groups(model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
         self.epochs, self.total_steps = self._lengths()
+        if self.epochs > recipe.epochs and member == 1:
+            log.info(
+                "training.min_steps: %d takes %d epochs instead of %d", recipe.min_steps, self.epochs, recipe.epochs
+            )
         self.warmup_steps = round(recipe.warmup * self.total_steps)
         self.step = self.epoch = self.best_epoch = 0
         self.best_score = self.last_score = -1.0
