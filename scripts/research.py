@@ -99,6 +99,7 @@ TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
         "dropout 0.5": (*ONE, "model.dropout=0.5"),
         "jitter 0": (*ONE, "training.jitter=0"),
         "jitter 0.3": (*ONE, "training.jitter=0.3"),
+        "weights none": (*ONE, "training.class_weights=none"),
         "weights sqrt": (*ONE, "training.class_weights=sqrt"),
         "label smoothing 0": (*ONE, "training.label_smoothing=0"),
         "rate 1e-3": (*ONE, "training.learning_rate=1e-3"),
