@@ -169,3 +169,20 @@ def test_the_comparison_has_its_place() -> None:
 def named(text: str) -> set[str]:
     """What stands in code marks, fenced blocks aside."""
     return set(re.findall(r"`([^`]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)))
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", ROOT / "data" / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=str
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    """To files that there are, and to headings that they have."""
+    for target in re.findall(r"\]\(([^)#\s]*(?:#[^)\s]*)?)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("http"):
+            continue
+        file, _, heading = target.partition("#")
+        found = (page.parent / file) if file else page
+        assert found.exists(), f"{page.name}: {target}"
+        if heading:
+            titles = re.findall(r"^#+ (.*)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert heading in slugs, f"{page.name}: {target}"
