@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.bench.command import run_command  # noqa: E402
-from scripts.bench.quality_data import PUBLIC, TESTBED, folds  # noqa: E402
+from scripts.bench.quality_data import PUBLIC, TESTBED, VARIANTS, folds  # noqa: E402
 
 from netanomaly import keep_freed_memory  # noqa: E402
 from netanomaly.build import threads  # noqa: E402
@@ -126,7 +126,7 @@ def main() -> None:
         help=f"of {', '.join(TOPICS)}; without --topics and --set: all, which takes hours",
     )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=KEY=VALUE[;KEY=VALUE]", help="a variant")
-    parser.add_argument("--datasets", nargs="+", choices=(TESTBED, *PUBLIC), metavar="NAME")
+    parser.add_argument("--datasets", nargs="+", choices=(TESTBED, *PUBLIC, *VARIANTS), metavar="NAME")
     parser.add_argument("--data-root", type=Path, metavar="DIR", help=f"holds {', '.join(PUBLIC)}; see data/README.md")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1], help="default: 0 1")
     parser.add_argument("--folds", type=int, default=None, metavar="N", help="the first N only; default: all")
@@ -160,7 +160,7 @@ def compare(
     dataset: str, data_root: Path | None, changes: tuple[str, ...], seed: int, most: int | None = None
 ) -> list[float]:
     """The macro-F1 of a variant on what is held out, fold by fold; of the first folds, if there is a `most`."""
-    (config,) = folds(dataset, data_root, Path())
+    (config,) = folds(dataset, data_root, ROOT / "runs" / "research")
     changed = load_config(config, [*changes, f"seed={seed}", "threads=1"])
     with tempfile.TemporaryDirectory() as name, threads(changed):
         scores = []
