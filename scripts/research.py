@@ -35,7 +35,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.bench.command import run_command  # noqa: E402
-from scripts.bench.quality_data import PUBLIC, TESTBED, VARIANTS, folds  # noqa: E402
+from scripts.bench.quality_data import PUBLIC, TESTBED, folds  # noqa: E402
+from scripts.bench.quality_variants import VARIANTS  # noqa: E402
 
 from netanomaly import keep_freed_memory  # noqa: E402
 from netanomaly.build import threads  # noqa: E402
