@@ -244,6 +244,8 @@ def test_rows_of_another_kind_are_refused(tmp_path: Path, bundle: Path) -> None:
 def test_what_is_no_bundle_is_told(tmp_path: Path, bundle: Path) -> None:
     with pytest.raises(BundleError, match=r"training.init_from: .*nowhere: no bundle here"):
         train(plain(tmp_path / "run", tmp_path / "nowhere"), frames=OTHER)
+    with pytest.raises(BundleError, match=r"training.init_from: .*no bundle here \(no manifest.json\)"):
+        train(plain(tmp_path / "run", tmp_path), frames=OTHER)
     shutil.copytree(bundle, tmp_path / "half")
     (tmp_path / "half" / "model.safetensors").write_bytes(b"x")
     with pytest.raises(BundleError, match=r"training.init_from: .*is not the file that was saved"):

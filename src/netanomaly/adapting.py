@@ -112,7 +112,8 @@ def read_start(config: Config) -> Start | None:
     if path is None:
         return None
     try:
-        return Start(path, sha256(Path(path) / WEIGHTS), load_bundle(Path(path)))
+        bundle = load_bundle(Path(path))  # first: it says best what is missing
+        return Start(path, sha256(Path(path) / WEIGHTS), bundle)
     except BundleError as error:
         raise BundleError(f"training.init_from: {error}") from error
     except OSError as error:
