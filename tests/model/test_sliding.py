@@ -163,7 +163,9 @@ def test_windows_without_any_valid_row_are_finite_and_alike_in_both(dtype: torch
     segment.valid[:, 5:30] = False  # longer than a window
     found = segment.found()
     assert found.isfinite().all()
-    torch.testing.assert_close(found, segment.one_by_one(), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+    expected, terms = segment.one_by_one(), replace(segment, values=segment.values.abs()).one_by_one()
+    # rounding errors are those of the terms, which without a softmax are large and cancel out
+    assert ((found - expected).abs() <= TOLERANCE[dtype] * (1 + terms)).all()
 
 
 @pytest.mark.parametrize("size", [1e2, 1e4])
