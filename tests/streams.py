@@ -30,9 +30,7 @@ MAX_GAP = 5
 METRIC_KINDS: dict[str, Kind] = {"m0": "gauge", "m1": "counter", "m2": "gauge"}
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "several members, no row layer": {"members": 2, "row_layer": False},
-    "members with short windows": {"members": 4, "stem": 4, "short_windows": [5, 1]},
-    "short windows of patches": {"members": 2, "short_windows": 3, "sequence_model": {"n_heads": 2, "patch": 2}},
+    "several members, no row layer": {"members": 2, "stem": 4, "row_layer": False, "short_windows": 3},
     "mean": {"read_out": "mean"},
     "memory of blocks": {"sequence_model": {"n_heads": 2, "depth": 2, "memory": "blocks"}},
     "rotary, grouped, local": {
