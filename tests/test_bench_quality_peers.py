@@ -65,7 +65,7 @@ def test_an_answer_of_the_worker(tmp_path: Path) -> None:
     assert facts["scoring_seconds"] > 0 and facts["training_seconds"] > 0
 
 
-@pytest.mark.parametrize("kind", ["inception", "encoder"])
+@pytest.mark.parametrize("kind", [pytest.param("inception", marks=pytest.mark.slow), "encoder"])
 def test_networks_learn_and_choose_the_channels_that_tell(kind: str) -> None:
     problem, truth = easy_problem()
     axes = {"network": (kind,), "view": ("relative",), "window": (4,), "baseline": (64, 32), "layers": (1,)}

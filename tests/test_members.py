@@ -282,7 +282,14 @@ def test_in_one_network_levels_are_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("levels", "epoch", "kept"),
-    [("both", 2, 1), ("auto", 3, 1), ("both", 4, 1), ("auto", 5, 2), ("both", 6, 2), ("auto", 8, 2)],
+    [
+        ("both", 2, 1),
+        pytest.param("auto", 3, 1, marks=pytest.mark.slow),
+        pytest.param("both", 4, 1, marks=pytest.mark.slow),
+        pytest.param("auto", 5, 2, marks=pytest.mark.slow),
+        pytest.param("both", 6, 2, marks=pytest.mark.slow),
+        ("auto", 8, 2),
+    ],
 )
 def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, levels: str, epoch: int, kept: int
