@@ -39,6 +39,7 @@ from netanomaly.config import load_config  # noqa: E402
 from netanomaly.csv_lines import csv_lines  # noqa: E402
 from netanomaly.data.channels import Channels  # noqa: E402
 from netanomaly.data.ingest import read_tables  # noqa: E402
+from netanomaly.decisions import Decisions  # noqa: E402
 
 Result = TypeVar("Result")
 
@@ -98,7 +99,8 @@ def make_bundle(directory: Path) -> None:
     torch.manual_seed(0)
     weights = build_model(config, channels.count, len(CLASSES)).state_dict()
     facts: dict[str, Any] = {"split": {"train": {"series": []}}}
-    save_bundle(directory, Bundle(config, channels, CLASSES, weights, facts))
+    plain = Decisions.plain(tuple(CLASSES), "normal")
+    save_bundle(directory, Bundle(config, channels, CLASSES, weights, plain, facts))
 
 
 def make_csv(path: Path, rows: int) -> None:

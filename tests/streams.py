@@ -22,6 +22,7 @@ from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import NO_PART, UNLABELLED, InputFormat, Origin, Table, table_of_frames
 from netanomaly.data.schema import Kind, Metric
+from netanomaly.decisions import Decisions
 from netanomaly.streaming import StreamingPredictor
 from networks import CLASSES, METRICS, link, settings
 
@@ -111,7 +112,7 @@ def bundle(
     weights = build_model(config, channels.count, len(CLASSES)).state_dict()
     for name in [name for name in weights if name.endswith("head.weight")]:
         weights[name] = weights[name] * 30
-    return Bundle(config, channels, CLASSES, weights, {})
+    return Bundle(config, channels, CLASSES, weights, Decisions.plain(CLASSES, CLASSES[0]), {})
 
 
 def predictor(**changes: Any) -> Predictor:

@@ -29,6 +29,7 @@ from netanomaly.bundle import Bundle
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels, channel_groups
 from netanomaly.data.schema import Metric
+from netanomaly.decisions import Decisions
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import sha256, write_text
 from netanomaly.model.ensemble import Ensemble
@@ -37,6 +38,8 @@ from netanomaly.prepare import prepare
 from netanomaly.run import fit_bundle
 from netanomaly.training import trainer
 from networks import METRICS, link, network, settings
+
+PLAIN = Decisions.plain(("normal", "a"), "normal")
 
 QUICK = {"epochs": 1}
 OTHER = network(seed=1)  # a network that the bundle does not know
@@ -86,8 +89,8 @@ def _random_bundle(names: Sequence[str], kinds: Sequence[str], baselines: int, l
     given_tree = {"data": {"metrics": list(names), "interval": "1s"}, "channels": chosen, "model": model}
     config = parse_config(given_tree)
     channels = _random_channels(len(names), config.channels.kinds, baselines)
-    fresh = _fresh(Bundle(config, channels, ("normal", "a"), {}, {}), channels, 2)
-    return Bundle(config, channels, ("normal", "a"), dict(fresh.state_dict()), {})
+    fresh = _fresh(Bundle(config, channels, ("normal", "a"), {}, PLAIN, {}), channels, 2)
+    return Bundle(config, channels, ("normal", "a"), dict(fresh.state_dict()), PLAIN, {})
 
 
 def _random_channels(metrics: int, kinds: Sequence[str], baselines: int) -> Channels:

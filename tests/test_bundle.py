@@ -16,10 +16,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import netanomaly.bundle
+from netanomaly.alarms.rule import AlarmRule
 from netanomaly.build_members import build_model
 from netanomaly.bundle import CONTENT, FORMAT, MANIFEST, WEIGHTS, Bundle, load_bundle, save_bundle
+from netanomaly.calibration import Calibration
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels
+from netanomaly.decisions import Decisions
 from netanomaly.errors import BundleError
 from netanomaly.files import sha256
 from netanomaly.predictor import load
@@ -37,7 +40,12 @@ def _bundle(seed: int = 0) -> Bundle:
     kinds, baselines = config.channels.kinds, (48,)
     channels = Channels.fit([values], [np.full(200, True)], kinds, baselines)
     model = build_model(config, channels.count, len(CLASSES))
-    return Bundle(config, channels, CLASSES, model.state_dict(), {"history_rows": 56, "note": "Störung"})
+    decisions = Decisions(
+        Calibration(1.5, (1.0, 0.25, 1.0)),
+        AlarmRule({"congestion": 0.75, "packet_loss": 0.3}, 0.4, min_rows=3, merge_rows=2),
+    )
+    facts = {"history_rows": 56, "note": "Störung"}
+    return Bundle(config, channels, CLASSES, model.state_dict(), decisions, facts)
 
 
 @pytest.fixture
@@ -298,10 +306,35 @@ def test_weights_that_do_not_fit_are_refused(saved: Path, change: Callable[[dict
 
 
 def test_another_number_of_classes_than_the_weights_have_is_refused(saved: Path) -> None:
-    _change(saved / CONTENT, lambda tree: tree["classes"].append("more"))
+    def change(tree: dict[str, Any]) -> None:
+        tree["classes"].append("more")
+        tree["decisions"]["calibration"]["weights"].append(1.0)
+        tree["decisions"]["alarms"]["thresholds"]["more"] = 0.5
+
+    _change(saved / CONTENT, change)
     _sign(saved)
     with pytest.raises(BundleError, match="weights do not fit"):
         load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tree: tree["classes"].append("more"), "3 calibrated classes, 4 classes"),
+        (lambda tree: tree["decisions"]["calibration"].update(temperature=0), "positive numbers"),
+        (lambda tree: tree["decisions"]["calibration"].update(temperature=float("nan")), "positive numbers"),
+        (lambda tree: tree["decisions"]["calibration"].update(weights=[1, -1, 1]), "positive numbers"),
+        (lambda tree: tree["decisions"]["alarms"]["thresholds"].update(congestion=1.5), "congestion: 1.5 is not"),
+        (lambda tree: tree["decisions"]["alarms"]["thresholds"].pop("congestion"), "thresholds are not of the classes"),
+        (lambda tree: tree["decisions"]["alarms"].update(min_rows=0), "min_rows has to be at least 1"),
+        (lambda tree: tree.pop("decisions"), "'decisions'"),
+    ],
+)
+def test_decisions_that_cannot_be_are_refused(saved: Path, change: Change, message: str) -> None:
+    _change(saved / CONTENT, change)
+    _sign(saved)
+    with pytest.raises(BundleError, match=message):
+        load_bundle(saved)
 
 
 def test_a_manifest_cannot_point_elsewhere(saved: Path, tmp_path: Path) -> None:

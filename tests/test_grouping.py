@@ -17,6 +17,7 @@ from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.cli import main
 from netanomaly.config import parse_config
 from netanomaly.data.channels import Channels
+from netanomaly.decisions import Decisions
 from netanomaly.grouping import group_heads
 from networks import CLASSES, METRICS, link, settings
 
@@ -30,7 +31,8 @@ def _bundle(**attention: object) -> Bundle:
     config = parse_config(settings(Path("nowhere"), model={"sequence_model": chosen}))
     values = np.random.default_rng(0).lognormal(0, 1, (200, len(METRICS)))
     channels = Channels.fit([values], [np.full(200, True)], config.channels.kinds, (48,))
-    return Bundle(config, channels, CLASSES, build_model(config, channels.count, len(CLASSES)).state_dict(), {})
+    weights = build_model(config, channels.count, len(CLASSES)).state_dict()
+    return Bundle(config, channels, CLASSES, weights, Decisions.plain(CLASSES, CLASSES[0]), {})
 
 
 def _with_equal_neighbours(bundle: Bundle, group: int) -> Bundle:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from netanomaly import ConfigError, DataError, Predictor
-from netanomaly.predictions import SUFFIXES, label_files
+from netanomaly.predictions import STANDARD_OUTPUT, SUFFIXES, label_files
 from streams import hard_network, predictor, same_answers
 
 CHUNKS = pytest.mark.parametrize("chunk_rows", [0, 9, 50, 10_000])
@@ -73,7 +73,7 @@ def test_without_a_file_the_same_csv_goes_to_standard_output(
 ) -> None:
     label_files(plain, files, tmp_path / "answers.csv", chunk_rows)
     capsys.readouterr()
-    assert label_files(plain, files, None, chunk_rows) > 0
+    assert label_files(plain, files, STANDARD_OUTPUT, chunk_rows) > 0
     printed = capsys.readouterr()
     assert printed.out == (tmp_path / "answers.csv").read_text(encoding="utf-8")
     assert printed.err == ""

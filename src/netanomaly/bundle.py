@@ -1,7 +1,7 @@
 """The bundle: the directory that a training run saves and `load` reads. Tensors and JSON only, so loading runs no code.
 
 model.safetensors   weights
-bundle.json         format version, config, metrics, channels, classes, how it was trained
+bundle.json         format version, config, metrics, channels, classes, decisions, how it was trained
 manifest.json       size and SHA-256 of both; written last, so a directory without it is no bundle yet
 """
 
@@ -19,6 +19,7 @@ from torch import Tensor
 from netanomaly.bundle_formats import FORMAT, MIGRATIONS, up_to_date
 from netanomaly.config import Config, parse_config
 from netanomaly.data.channels import Channels
+from netanomaly.decisions import Decisions
 from netanomaly.durations import AUTO, parse_duration, span_rows
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import atomic, sha256, write_json
@@ -34,6 +35,7 @@ class Bundle:
         config: resolved: every key, every metric by name.
         classes: class names in the order of the logits.
         weights: the model's parameters, on the CPU.
+        decisions: how logits become probabilities, and rows become alarms.
         facts: how it came about (training, data, versions); for people, not needed to predict.
     """
 
@@ -41,6 +43,7 @@ class Bundle:
     channels: Channels
     classes: tuple[str, ...]
     weights: dict[str, Tensor]
+    decisions: Decisions
     facts: dict[str, Any]
 
 
@@ -49,11 +52,17 @@ def save_bundle(directory: Path, bundle: Bundle) -> None:
     (directory / MANIFEST).unlink(missing_ok=True)
     with atomic(directory / WEIGHTS) as temporary:
         save_file({name: weight.contiguous() for name, weight in bundle.weights.items()}, temporary)
+    save_content(directory, bundle)
+
+
+def save_content(directory: Path, bundle: Bundle) -> None:
+    """Write all but the weights, which are there already and stay, and the manifest."""
     content = {
         "format": FORMAT,
         "classes": list(bundle.classes),
         "config": bundle.config.to_dict(),
         "channels": bundle.channels.state(),
+        "decisions": bundle.decisions.state(),
         "facts": bundle.facts,
     }
     write_json(directory / CONTENT, content)
@@ -79,11 +88,14 @@ def load_bundle(directory: Path) -> Bundle:
     _check_format(content.get("format"), directory / CONTENT)
     try:
         content, weights = up_to_date(content["format"], content, load_file(directory / WEIGHTS))
+        config = parse_config(content["config"], str(directory / CONTENT))
+        classes = tuple(str(name) for name in content["classes"])
         bundle = Bundle(
-            config=parse_config(content["config"], str(directory / CONTENT)),
+            config=config,
             channels=Channels.from_state(content["channels"]),
-            classes=tuple(str(name) for name in content["classes"]),
+            classes=classes,
             weights=weights,
+            decisions=Decisions.from_state(content["decisions"], classes, config.data.normal),
             facts=dict(content["facts"]),
         )
         _check_whole(bundle)

@@ -10,7 +10,7 @@ from torch import Tensor
 Content = dict[str, Any]
 Weights = dict[str, Tensor]
 
-FORMAT = 4
+FORMAT = 5
 """The format that this version writes."""
 
 
@@ -58,10 +58,26 @@ def from_3_to_4(content: Content, weights: Weights) -> tuple[Content, Weights]:
     return {**content, "config": config}, weights
 
 
+def from_4_to_5(content: Content, weights: Weights) -> tuple[Content, Weights]:
+    """Probabilities are calibrated and rows become alarms: not so, and at one half, where nobody chose."""
+    classes, config = content["classes"], content["config"]
+    decisions = {
+        "calibration": {"temperature": 1.0, "weights": [1.0] * len(classes)},
+        "alarms": {
+            "thresholds": {name: 0.5 for name in classes if name != config["data"]["normal"]},
+            "hysteresis": 0.5,
+            "min_rows": 1,
+            "merge_rows": 0,
+        },
+    }
+    return {**content, "decisions": decisions}, weights
+
+
 MIGRATIONS: dict[int, Callable[[Content, Weights], tuple[Content, Weights]]] = {
     1: from_1_to_2,
     2: from_2_to_3,
     3: from_3_to_4,
+    4: from_4_to_5,
 }
 """For each older format the step to the next."""
 

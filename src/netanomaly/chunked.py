@@ -74,7 +74,12 @@ class ChunkedPredictor:
         self._window = build_spans(predictor.config).window
 
     def label(self, tables: Iterable[Table]) -> Iterator[pd.DataFrame]:
-        """What `Predictor.predict` returns of all rows, in as many pieces as there are tables.
+        """What `Predictor.predict` returns of all rows, in as many pieces as there are tables; see `answer`."""
+        for table, probabilities in self.answer(tables):
+            yield self._predictor.labelled(table, probabilities)
+
+    def answer(self, tables: Iterable[Table]) -> Iterator[tuple[Table, NDArray[np.float64]]]:
+        """The tables, each with the class probabilities of its rows, (rows, K).
 
         Raises:
             DataError: rows of a series go back in time from one table to the next, or share a step and must not, or
@@ -180,11 +185,11 @@ class ChunkedPredictor:
         targets = np.where(asked, 0, IGNORED).astype(np.int64)
         return ChannelSegment(self._predictor.channels(piece.values), valid, targets)
 
-    def _finished(self) -> Iterator[pd.DataFrame]:
+    def _finished(self) -> Iterator[tuple[Table, NDArray[np.float64]]]:
         """The answers of the chunks in front that are known whole, once any series is as long as a window."""
         while self._longest >= self._window and self._chunks and self._chunks[0].unknown == 0:
             chunk = self._chunks.popleft()
-            yield self._predictor.labelled(chunk.table, chunk.probabilities)
+            yield chunk.table, chunk.probabilities
 
 
 def _no_rows(metrics: int) -> _Rows:

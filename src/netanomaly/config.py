@@ -215,6 +215,13 @@ class TrainingConfig(Section):
         return self
 
 
+class AlarmsConfig(Section):
+    """When rows become an alarm; the rest of the rule is found on the validation rows, and `tune` changes it."""
+
+    false_alarms_per_day: float | None = Field(default=None, ge=0)  # per series, at most; null: the best incident F1
+    hysteresis: float = Field(default=0.5, gt=0, le=1)  # share of its threshold at which an incident goes on
+
+
 class Config(Section):
     """The whole configuration of a run."""
 
@@ -222,6 +229,7 @@ class Config(Section):
     channels: ChannelsConfig = ChannelsConfig()
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
+    alarms: AlarmsConfig = AlarmsConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = Field(default=None, ge=1, le=1024)  # CPU threads; default: PyTorch's choice

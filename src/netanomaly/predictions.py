@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from tqdm import tqdm
 
+from netanomaly.alarms.raising import AlarmCollector
 from netanomaly.build import build_input_format
 from netanomaly.chunked import ChunkedPredictor
 from netanomaly.csv_lines import csv_lines
-from netanomaly.data.ingest import find_files, read_tables
+from netanomaly.data.ingest import Table, find_files, read_tables
 from netanomaly.errors import ConfigError
 from netanomaly.files import atomic
 from netanomaly.predictor import Predictor
@@ -25,14 +28,23 @@ log = logging.getLogger(__name__)
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 """What a file of answers may be called."""
 
+STANDARD_OUTPUT = Path("-")
+
 Write = Callable[[pd.DataFrame], None]
 
 
-def label_files(predictor: Predictor, files: Sequence[str], out: Path | None, chunk_rows: int) -> int:
+def label_files(
+    predictor: Predictor,
+    files: Sequence[str],
+    out: Path | None,
+    chunk_rows: int,
+    collector: AlarmCollector | None = None,
+) -> int:
     """Label every row of the files, in order, and write the answers; the file appears whole or not at all.
 
     Args:
-        out: CSV, CSV.gz or Parquet; None: CSV to standard output.
+        out: CSV, CSV.gz or Parquet; `STANDARD_OUTPUT`: CSV; None: nowhere, the rows are for the collector alone.
+        collector: takes all rows with their probabilities as well.
         chunk_rows: rows in memory at a time; 0: all.
 
     Returns:
@@ -41,25 +53,39 @@ def label_files(predictor: Predictor, files: Sequence[str], out: Path | None, ch
     Raises:
         DataError: see `ChunkedPredictor.label`; answers on standard output may be there already.
     """
-    answers: Iterator[pd.DataFrame] = iter([predictor.predict_files(files)]) if chunk_rows == 0 else iter(())
-    if chunk_rows:
-        form = build_input_format(predictor.config.data).without_label()
-        tables = read_tables(find_files(files, "."), form, chunk_rows)
-        answers = ChunkedPredictor(predictor).label(tables)
     rows = 0
-    hidden = None if log.isEnabledFor(logging.INFO) and out is not None else True  # None: shown on a terminal
+    shown = log.isEnabledFor(logging.INFO) and out != STANDARD_OUTPUT
+    hidden = None if shown else True  # None: shown on a terminal
     with _writer(out) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
-        for frame in answers:
-            write(frame)
-            rows += len(frame)
-            bar.update(len(frame))
+        for table, probabilities in _answers(predictor, files, chunk_rows):
+            if out is not None:
+                write(predictor.labelled(table, probabilities))
+            if collector is not None:
+                collector.add(table.series, table.times, probabilities)
+            rows += len(table)
+            bar.update(len(table))
     return rows
+
+
+def _answers(
+    predictor: Predictor, files: Sequence[str], chunk_rows: int
+) -> Iterator[tuple[Table, NDArray[np.float64]]]:
+    """Rows of the files, so many at a time (0: all), with their class probabilities (rows, K)."""
+    if chunk_rows == 0:
+        table = predictor.read(files)
+        yield table, predictor.answer(table)
+        return
+    form = build_input_format(predictor.config.data).without_label()
+    yield from ChunkedPredictor(predictor).answer(read_tables(find_files(files, "."), form, chunk_rows))
 
 
 @contextmanager
 def _writer(out: Path | None) -> Iterator[Write]:
     """What writes frames below each other."""
     if out is None:
+        yield lambda frame: None
+        return
+    if out == STANDARD_OUTPUT:
         sys.stdout.flush()
         binary = getattr(sys.stdout, "buffer", None)  # the same bytes on every system; a notebook's has none
         yield _csv_writer(binary.write if binary else lambda lines: sys.stdout.write(lines.decode()))

@@ -11,7 +11,8 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from netanomaly.build import build_device, build_grid, build_input_format, build_spans, threads
+from netanomaly.alarms.raising import AlarmCollector
+from netanomaly.build import build_device, build_grid, build_grid_spans, build_input_format, build_spans, threads
 from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config, load_config
@@ -20,6 +21,7 @@ from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
 from netanomaly.data.schema import UNITS
 from netanomaly.errors import BundleError, ConfigError, DataError
+from netanomaly.incident_files import incident_table
 from netanomaly.training.engine import segment_logits
 
 CHANGEABLE = (
@@ -39,6 +41,7 @@ class Predictor:
         config: the configuration in use: the bundle's, but for how rows are written, how and where it computes.
         trained_config: the bundle's.
         classes: class names in the order of the probabilities.
+        decisions: how logits become probabilities, and rows become alarms.
         facts: how the bundle came about.
         channels: what the model sees of a row, as fitted in training.
         model: the classifier, ready to score.
@@ -48,6 +51,7 @@ class Predictor:
         self.config = config or bundle.config
         self.trained_config = bundle.config
         self.classes = bundle.classes
+        self.decisions = bundle.decisions
         self.facts = bundle.facts
         self.device = device
         self.channels = bundle.channels
@@ -80,9 +84,27 @@ class Predictor:
     def predict_files(self, files: str | PathLike[str] | Sequence[str | PathLike[str]]) -> pd.DataFrame:
         """Label every row of CSV or Parquet files (paths or patterns, one or several), in order; see `predict`."""
         files = [files] if isinstance(files, (str, PathLike)) else files
+        return self._predict(self.read([str(file) for file in files]))
+
+    def read(self, files: Sequence[str]) -> Table:
+        """The rows of CSV or Parquet files (paths or patterns), in order."""
         form = build_input_format(self.config.data).without_label()
-        paths = find_files([str(file) for file in files], ".")
-        return self._predict(read_table(dict.fromkeys(paths, NO_PART), form))
+        return read_table(dict.fromkeys(find_files(files, "."), NO_PART), form)
+
+    def incidents(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The incidents in a frame with the columns of the training data, a line each: see `incident_table`.
+
+        Raises:
+            DataError: as of `predict`.
+        """
+        form = build_input_format(self.config.data).without_label()
+        table, collector = table_of_frames([(frame, NO_PART, "frame")], form), self.collector()
+        collector.add(table.series, table.times, self.answer(table))
+        return incident_table(collector.alarms(), form.times, collector.interval_ns)
+
+    def collector(self) -> AlarmCollector:
+        """What makes alarms of rows and their probabilities, as the bundle decides."""
+        return AlarmCollector(self.decisions.alarms, self.classes, build_grid_spans(self.config).interval_ns)
 
     def grid(self, table: Table) -> Grid:
         """The table on the bundle's grid. Raises DataError if no stretch has as many rows as one window."""
@@ -116,16 +138,31 @@ class Predictor:
         """Class probabilities of the steps that have a target, (T, K) per segment; zeros at all others."""
         with threads(self.config):
             logits = segment_logits(self.model, inputs, len(self.classes), self.model.history_rows, self.device)
-        return [softmax(rows) * (given.targets != IGNORED)[:, None] for rows, given in zip(logits, inputs, strict=True)]
+        asked = [(given.targets != IGNORED)[:, None] for given in inputs]
+        return [self.answers(rows) * mask for rows, mask in zip(logits, asked, strict=True)]
+
+    def answers(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Calibrated probabilities of the model's logits, (rows, K) to (rows, K).
+
+        Raises:
+            BundleError: a logit is no finite number.
+        """
+        if not np.isfinite(logits).all():
+            raise BundleError(
+                "the model's answer to a row is no finite number: its weights are damaged, or they weigh by a plain "
+                "exp(score) that has no bound (normalise: none)"
+            )
+        return self.decisions.calibration.probabilities(logits)
 
     def labelled(self, table: Table, probabilities: NDArray[np.float64]) -> pd.DataFrame:
         """The answer to each row of a table, from its class probabilities (rows, K); see `predict`."""
+        named = self.decisions.calibration.named(probabilities)
         known = pd.DataFrame(
             {
                 "series": table.series,
                 "timestamp": table.time_texts,
                 "label": self.name(probabilities),
-                "confidence": probabilities.max(axis=1),
+                "confidence": probabilities[np.arange(len(named)), named],
             }
         )
         columns = [f"p_{name}" for name in self.classes]
@@ -133,12 +170,16 @@ class Predictor:
 
     def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
         """The label of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
-        best = np.array(self.classes, dtype=object)[probabilities.argmax(axis=1)]
+        best = np.array(self.classes, dtype=object)[self.decisions.calibration.named(probabilities)]
         return np.where(probabilities.any(axis=1), best, NO_DATA)
 
     def _predict(self, table: Table) -> pd.DataFrame:
+        return self.labelled(table, self.answer(table))
+
+    def answer(self, table: Table) -> NDArray[np.float64]:
+        """Class probabilities of all rows of a table, (rows, K). Raises DataError as of `grid`."""
         grid = self.grid(table)
-        return self.labelled(table, grid.to_rows(self.probabilities(grid.segments)))
+        return grid.to_rows(self.probabilities(grid.segments))
 
 
 def load(directory: str | PathLike[str], device: str | None = None, overrides: Iterable[str] = ()) -> Predictor:
@@ -174,19 +215,3 @@ def _adapted(config: Config, overrides: Iterable[str]) -> Config:
             "same quantity (Mbit/s for bit/s)"
         )
     return changed
-
-
-def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Probabilities of logits, (rows, K) to (rows, K).
-
-    Raises:
-        BundleError: a logit is no finite number.
-    """
-    exact = logits.astype(np.float64)
-    if not np.isfinite(exact).all():
-        raise BundleError(
-            "the model's answer to a row is no finite number: its weights are damaged, or they weigh by a plain "
-            "exp(score) that has no bound (normalise: none)"
-        )
-    powers = np.exp(exact - exact.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

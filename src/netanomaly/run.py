@@ -31,6 +31,8 @@ from netanomaly.config import Config, load_config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TRAIN
 from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics
+from netanomaly.deciding import settle
+from netanomaly.decisions import Decisions
 from netanomaly.errors import ConfigError
 from netanomaly.files import TEMPORARY, write_json, write_text
 from netanomaly.members import Outcome, fit_members
@@ -125,7 +127,9 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
     learnt = fit_members(prepared, channels, classes, device, log_path, initial)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
     facts = _facts(prepared, learnt.outcome, start)
-    return Bundle(learnt.config, channels, classes, weights, facts), learnt.outcome
+    plain = Decisions.plain(classes, prepared.config.data.normal)
+    bundle = Bundle(learnt.config, channels, classes, weights, plain, facts)
+    return settle(bundle, prepared, device), learnt.outcome
 
 
 def _fit_channels(prepared: Prepared) -> Channels:

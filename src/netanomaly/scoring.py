@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netanomaly.alarms.matching import alarm_scores
+from netanomaly.alarms.raising import Alarms
 from netanomaly.build import build_grid_spans, build_spans
 from netanomaly.config import Config, load_config
 from netanomaly.data.grid import Grid
@@ -19,6 +22,7 @@ from netanomaly.data.ingest import NO_DATA, UNLABELLED, Table
 from netanomaly.data.splits import TEST, TRAIN
 from netanomaly.errors import DataError, NetanomalyError
 from netanomaly.evaluation.baselines import majority, random_answers
+from netanomaly.evaluation.reliability import reliability
 from netanomaly.evaluation.report import evaluation_report
 from netanomaly.evaluation.rows import Answers, ScoredRows
 from netanomaly.evaluation.window_classifiers import (
@@ -54,7 +58,7 @@ def evaluate(
     """
     notes: dict[str, Any] = {"scored": {"files": list(files)} if files else {"part": "test"}}
     if not files:
-        prepared = prepared or _prepare_again(predictor, predictor.config)
+        prepared = prepared or prepare_again(predictor, predictor.config)
         table, grid, wanted = prepared.table, prepared.grid, prepared.labelled(TEST)
     else:
         table = read_labelled(predictor.config, files)
@@ -63,7 +67,7 @@ def evaluate(
         try:
             # what was changed about reading is about the files given here, all but where the others are
             root = f"data.root={json.dumps(predictor.config.data.root)}"
-            prepared = prepared or _prepare_again(predictor, load_config(predictor.trained_config, [root]))
+            prepared = prepared or prepare_again(predictor, load_config(predictor.trained_config, [root]))
         except NetanomalyError as error:
             notes["baselines_missing"] = f"the training rows cannot be read: {error}"
     # A labelled step may also hold an unlabelled row, where duplicates are allowed: that row is not counted.
@@ -78,11 +82,31 @@ def evaluate(
         answer = partial(_window_answers, prepared=prepared, grid=grid, wanted=wanted, counted=counted)
         baselines, notes["baselines_left_out"] = _baselines(prepared, predictor.config, len(rows), answer)
     report = evaluation_report(rows, model, baselines)
+    report["alarms"] = alarm_scores(rows, _alarms(predictor, rows, probabilities))
+    report["calibration"] = _calibration(predictor, rows, model)
     report.update(notes)
     _tell_training_series(report, predictor.facts["split"]["train"]["series"] if files else ())
     if out is not None:
         write_json(out, report)
     return report
+
+
+def _alarms(predictor: Predictor, rows: ScoredRows, probabilities: NDArray[np.float64]) -> Alarms:
+    """What the scored rows alone would raise. (rows,), (rows, K)"""
+    collector = predictor.collector()
+    collector.add(rows.series, rows.times, probabilities)
+    return collector.alarms()
+
+
+def _calibration(predictor: Predictor, rows: ScoredRows, model: Answers) -> dict[str, Any]:
+    """What calibration does to the probabilities of the scored rows."""
+    calibration = predictor.decisions.calibration
+    before = replace(model, probabilities=calibration.undone(model.known_probabilities.astype(np.float64)))
+    return {
+        **calibration.state(),
+        "before": reliability(rows.truth, before),
+        "after": reliability(rows.truth, model),
+    }
 
 
 def _tell_training_series(report: dict[str, Any], trained: Sequence[str]) -> None:
@@ -98,7 +122,7 @@ def _tell_training_series(report: dict[str, Any], trained: Sequence[str]) -> Non
         )
 
 
-def _prepare_again(predictor: Predictor, config: Config) -> Prepared:
+def prepare_again(predictor: Predictor, config: Config) -> Prepared:
     """The rows of the bundle's config, with a word if a file is not what it was in training."""
     prepared = prepare(config)
     before = {entry["path"]: entry["sha256"] for entry in predictor.facts["data"]["files"]}

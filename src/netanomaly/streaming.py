@@ -29,7 +29,7 @@ from netanomaly.data.ingest import NO_PART, Table, table_of_frames
 from netanomaly.data.live_grid import LiveGrid
 from netanomaly.errors import DataError
 from netanomaly.files import atomic
-from netanomaly.predictor import Predictor, softmax
+from netanomaly.predictor import Predictor
 
 STATE_FORMAT = 1
 AT_ONCE = 2048
@@ -211,7 +211,7 @@ class StreamingPredictor:
         self._memory[slots, step % self._window] = model.remember(newest)
         remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, M R)
         logits = model.recall(newest, remembered, torch.from_numpy(held).to(device))
-        return softmax(logits.float().cpu().numpy())
+        return self.predictor.answers(logits.float().cpu().numpy())
 
     def _refuse(
         self, table: Table, slots: NDArray[np.int64], order: NDArray[np.int64], is_first: NDArray[np.bool_]

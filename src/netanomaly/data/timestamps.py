@@ -14,7 +14,7 @@ from netanomaly.data.utc_times import alike, utc_nanoseconds
 from netanomaly.durations import LONGEST
 from netanomaly.errors import ConfigError, DataError
 
-_UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
+UNIT_NS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _OFFSET = r"(?:[Zz]|[+-]\d{2}:?\d{2})"
 _RFC3339 = rf"\d{{4}}-\d{{2}}-\d{{2}}[Tt ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,9}})?)?{_OFFSET}?"
 PLAUSIBLE = (pd.Timestamp("1990-01-01").value, pd.Timestamp("2100-01-01").value)
@@ -155,7 +155,7 @@ def _nanoseconds(times: pd.Series, place: Where) -> NDArray[np.int64]:
 
 def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where, decimal: str) -> NDArray[np.int64]:
     """Epochs and elapsed times; whole numbers exactly, others to the nanosecond that a float64 can tell."""
-    factor = _UNIT_NS[form.unit or "s"]
+    factor = UNIT_NS[form.unit or "s"]
     plain = as_text(texts)
     for row in np.flatnonzero(plain.str.lower().isin(["", "nan", "none", "<na>"]))[:1]:
         raise DataError(f"{where(int(row))}, column '{column}': found '{texts.iloc[row]}', no time")
@@ -177,7 +177,7 @@ def _from_counts(texts: pd.Series, form: TimeFormat, column: str, where: Where, 
 
 
 def _likely_unit(value: float) -> str:
-    for unit, factor in _UNIT_NS.items():
+    for unit, factor in UNIT_NS.items():
         if PLAUSIBLE[0] <= value * factor <= PLAUSIBLE[1]:
             return f"set data.timestamp.unit: {unit} ({pd.Timestamp(round(value * factor)):%Y-%m-%d})"
     return "if it counts from another start set data.timestamp.format: elapsed"

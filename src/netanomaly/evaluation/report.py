@@ -97,6 +97,8 @@ def report_text(report: Mapping[str, Any]) -> str:
         [_LEGEND],
         _verdict(report),
         _classes(report),
+        *([_alarms(report["alarms"])] if "alarms" in report else []),
+        *([_calibration(report["calibration"])] if "calibration" in report else []),
         table(
             ("series", "macro-F1", "accuracy", "rows"),
             [
@@ -157,6 +159,43 @@ def _classes(report: Mapping[str, Any]) -> list[str]:
             )
         )
     return table(("class", "precision", "recall", "F1", "PR-AUC", "rows", "found", "delay"), rows)
+
+
+def _alarms(scores: Mapping[str, Any]) -> list[str]:
+    """What somebody on call is told, and how often for nothing."""
+    rows = [
+        (
+            name,
+            f"{entry['found']}/{entry['incidents']}",
+            str(entry["alarms"]),
+            score(entry["precision"]),
+            str(entry["false_alarms"]),
+            amount(entry["delay_median_s"]),
+        )
+        for name, entry in scores["per_class"].items()
+    ]
+    spans = scores["intervals"]
+    told = [
+        f"{name} {text(scores[key])}" + ("" if spans.get(key) is None else " ({} to {})".format(*map(text, spans[key])))
+        for name, key, text in (
+            ("recall", "recall", score),
+            ("precision", "precision", score),
+            ("median delay, s", "delay_median_s", amount),
+            ("false alarms a series and day", "false_alarms_per_series_day", amount),
+        )
+    ]
+    return [
+        *table(("alarms", "found", "alarms", "precision", "false", "delay"), rows),
+        f"{'; '.join(told)}; in brackets: 95 % intervals",
+    ]
+
+
+def _calibration(found: Mapping[str, Any]) -> list[str]:
+    before, after = found["before"], found["after"]
+    return [
+        f"calibration on validation (temperature {found['temperature']:.2f}): ECE {score(before['ece'])} before, "
+        f"{score(after['ece'])} after; Brier score {score(before['brier'])}, {score(after['brier'])}"
+    ]
 
 
 def _remarks(report: Mapping[str, Any]) -> list[str]:

@@ -49,6 +49,20 @@ class Answers:
     classes: tuple[str, ...] = ()
     probabilities: NDArray[np.floating] | None = None
 
+    @property
+    def known_probabilities(self) -> NDArray[np.floating]:
+        """The probabilities. Raises ValueError if the classifier gives none."""
+        if self.probabilities is None:
+            raise ValueError("a classifier without probabilities")
+        return self.probabilities
+
+    @property
+    def confidence(self) -> NDArray[np.floating]:
+        """Probability of the label of each row, 0 where there is no answer. (rows,)"""
+        number = {name: i for i, name in enumerate(self.classes)}
+        columns = np.array([number.get(name, 0) for name in self.labels], dtype=np.int64)
+        return np.asarray(self.known_probabilities[np.arange(len(columns)), columns])
+
     @classmethod
     def most_probable(cls, probabilities: NDArray[np.floating], classes: Sequence[str]) -> Answers:
         """The class with the largest probability in each row, (rows, K); the first among equals."""

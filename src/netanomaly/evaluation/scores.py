@@ -26,5 +26,5 @@ def _probability_scores(rows: ScoredRows, answers: Answers) -> dict[str, float |
         return {"pr_auc": None, "ece": None}
     return {
         "pr_auc": macro_average_precision(rows.truth, probabilities, answers.classes),
-        "ece": calibration_error(answers.labels == rows.truth, probabilities.max(axis=1)),
+        "ece": calibration_error(answers.labels == rows.truth, answers.confidence),
     }

@@ -1,0 +1,1 @@
+"""From probabilities of rows to alarms: incidents that somebody is told of."""

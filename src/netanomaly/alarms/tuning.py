@@ -1,0 +1,137 @@
+"""The rule that suits an aim, chosen on rows that were not learnt from.
+
+First one threshold for all classes is tried with every way to count rows; then the thresholds move one by one, as
+long as that helps. Few incidents carry the choice: what validation promises, other series need not keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netanomaly.alarms.matching import TrueIncidents, match
+from netanomaly.alarms.raising import AlarmCollector
+from netanomaly.alarms.rule import AlarmRule
+from netanomaly.evaluation.events import DAY_NS
+from netanomaly.evaluation.rows import ScoredRows
+
+THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+MIN_ROWS = (1, 2, 3, 5, 8, 12)
+MERGE_ROWS = (0, 2, 5, 10, 20)
+PASSES = 2
+"""How often every class's threshold is looked at."""
+
+Score = tuple[float, ...]
+"""The larger the better, the first number first."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A rule, and what it does on the rows it was chosen on.
+
+    Attributes:
+        meets_target: whether the false alarms are few enough; True without a target.
+        recall: mean over the classes.
+    """
+
+    rule: AlarmRule
+    meets_target: bool
+    recall: float
+    false_alarms: int
+    series_days: float
+
+
+def tune(
+    rows: ScoredRows,
+    probabilities: NDArray[np.floating],
+    classes: tuple[str, ...],
+    false_alarms_per_day: float | None = None,
+    hysteresis: float | None = None,
+) -> Tuned:
+    """The rule with the best mean incident F1 of the classes, or, with a target, the best mean recall within it.
+
+    Args:
+        rows: labelled rows that were not learnt from.
+        probabilities: calibrated. (rows, K)
+        false_alarms_per_day: per series, at most.
+        hysteresis: default: `AlarmRule`'s.
+    """
+    search = _Search(rows, probabilities, classes, false_alarms_per_day)
+    plain = AlarmRule.plain(classes, rows.normal)
+    start = plain if hysteresis is None else replace(plain, hysteresis=hysteresis)
+    best = max(_first_rules(start), key=search.score)
+    for _ in range(PASSES):
+        before = best
+        for name in best.thresholds:
+            moved = [replace(best, thresholds={**best.thresholds, name: value}) for value in THRESHOLDS]
+            best = max([best, *moved], key=search.score)  # of equals the one before
+        if best == before:
+            break
+    return search.told(best)
+
+
+def _first_rules(start: AlarmRule) -> Iterator[AlarmRule]:
+    """The same threshold for every class; of equals, the surer come first."""
+    for value, min_rows, merge_rows in product(sorted(THRESHOLDS, key=lambda t: abs(t - 0.5)), MIN_ROWS, MERGE_ROWS):
+        yield replace(
+            start, thresholds=dict.fromkeys(start.thresholds, value), min_rows=min_rows, merge_rows=merge_rows
+        )
+
+
+class _Search:
+    """Judges rules on some rows."""
+
+    def __init__(
+        self,
+        rows: ScoredRows,
+        probabilities: NDArray[np.floating],
+        classes: tuple[str, ...],
+        target: float | None,
+    ) -> None:
+        self.rows, self.probabilities, self.classes, self.target = rows, probabilities, classes, target
+        self.true = TrueIncidents.of_rows(rows)
+        self.days = len(rows) * rows.interval_ns / DAY_NS
+        self._known: dict[tuple[object, ...], Score] = {}
+
+    def score(self, rule: AlarmRule) -> Score:
+        """What is to be as large as can be."""
+        key = (*rule.thresholds.values(), rule.min_rows, rule.merge_rows)
+        if key not in self._known:
+            self._known[key] = self._score(rule)
+        return self._known[key]
+
+    def told(self, rule: AlarmRule) -> Tuned:
+        """The rule with what it does here."""
+        recall, _, false_alarms = self._counted(rule)
+        return Tuned(rule, self._is_within(false_alarms), recall, false_alarms, self.days)
+
+    def _score(self, rule: AlarmRule) -> Score:
+        recall, f1, false_alarms = self._counted(rule)
+        if self.target is None:
+            return (f1, recall, -false_alarms)
+        if not self._is_within(false_alarms):
+            return (-1.0, -false_alarms, recall)  # nearest to the target, if none is within it
+        return (recall, -false_alarms, f1)
+
+    def _is_within(self, false_alarms: int) -> bool:
+        return self.target is None or false_alarms <= self.target * self.days
+
+    def _counted(self, rule: AlarmRule) -> tuple[float, float, int]:
+        """Mean recall and mean F1 of the classes with an incident here, and the false alarms."""
+        collector = AlarmCollector(rule, self.classes, self.rows.interval_ns)
+        collector.add(self.rows.series, self.rows.times, self.probabilities)
+        alarms = collector.alarms()
+        matches = match(self.true, alarms)
+        recalls, f1s = [], []
+        for name in sorted(set(self.true.labels)):
+            recall = float((~np.isnan(matches.delays[self.true.labels == name])).mean())
+            called = matches.incident[alarms.labels == name] >= 0
+            precision = float(called.mean()) if len(called) else 0.0
+            recalls.append(recall)
+            f1s.append(2 * precision * recall / (precision + recall) if precision + recall else 0.0)
+        mean = (float(np.mean(values)) if values else 0.0 for values in (recalls, f1s))
+        return (*mean, int(matches.is_false.sum()))  # type: ignore[return-value]

@@ -1,0 +1,45 @@
+"""`netanomaly eval`: score a bundle on labelled rows."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
+    """Add the command to the parser."""
+    evaluate = commands.add_parser(
+        "eval",
+        allow_abbrev=False,
+        parents=[shared.common, shared.rooted],
+        help="score a trained bundle on labelled rows",
+    )
+    evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    evaluate.add_argument("files", nargs="*", help="labelled files; default: the test part of the bundle's data")
+    evaluate.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="JSON to write; default: evaluation.json in the run, none for other files",
+    )
+    evaluate.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from netanomaly.evaluation.report import report_text
+    from netanomaly.files import write_json
+    from netanomaly.predictor import load
+    from netanomaly.run import EVALUATION
+    from netanomaly.scoring import evaluate
+
+    directory = bundle_directory(options.bundle)
+    predictor = load(directory, overrides=overrides(options))
+    out = options.out or (None if options.files else directory / EVALUATION)
+    check_place(out)
+    report = evaluate(predictor, files=options.files)
+    print(report_text(report))
+    if out is not None:
+        write_json(out, report)
+        print(f"\nevaluation: {out}")

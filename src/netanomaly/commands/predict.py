@@ -1,0 +1,91 @@
+"""`netanomaly predict`: label the rows of files, and tell their incidents."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+from netanomaly.errors import ConfigError
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
+    """Add the command to the parser."""
+    predict = commands.add_parser(
+        "predict", allow_abbrev=False, parents=[shared.common], help="label the rows of files"
+    )
+    predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
+    predict.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="CSV, CSV.gz or Parquet to write; default: CSV to standard output, nothing with --incidents",
+    )
+    predict.add_argument(
+        "--chunk-rows",
+        type=int,
+        default=200_000,
+        metavar="N",
+        help="rows in memory at a time (default %(default)s): from file to file and chunk to chunk each series goes "
+        "on in time; 0: all",
+    )
+    predict.add_argument(
+        "--incidents", type=Path, metavar="FILE", help="CSV or JSON to write: what happened, where, from when to when"
+    )
+    predict.add_argument(
+        "--maintenance",
+        type=Path,
+        metavar="FILE",
+        help="CSV with the series columns (empty: all series), start, end: what is over by then is no incident",
+    )
+    predict.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from netanomaly.alarms.maintenance import suppress
+    from netanomaly.build import build_input_format
+    from netanomaly.incident_files import incident_table, incidents_text, read_maintenance, write_incidents
+    from netanomaly.predictions import STANDARD_OUTPUT, SUFFIXES, label_files
+    from netanomaly.predictor import load
+
+    if options.out is not None and not str(options.out).endswith(SUFFIXES):
+        raise ConfigError(f"--out {options.out}: write a {', a '.join(SUFFIXES)}")
+    if options.chunk_rows < 0:
+        raise ConfigError(f"--chunk-rows {options.chunk_rows}: give a number of rows, or 0 for all at once")
+    check_place(options.out)
+    if options.out is not None and any(
+        Path(file).exists() and options.out.resolve() == Path(file).resolve() for file in options.files
+    ):
+        raise ConfigError(f"--out {options.out}: is one of the files to read; it would be replaced")
+    _check_incidents(options)
+    predictor = load(bundle_directory(options.bundle), overrides=overrides(options))
+    form = build_input_format(predictor.config.data)
+    planned = None if options.maintenance is None else read_maintenance(options.maintenance, form)
+    collector = None if options.incidents is None else predictor.collector()
+    nowhere = None if collector is not None else STANDARD_OUTPUT  # whoever asks for incidents does not want all rows
+    rows = label_files(predictor, options.files, options.out or nowhere, options.chunk_rows, collector)
+    if options.out is not None:
+        logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
+    if collector is not None:
+        alarms, suppressed = suppress(collector.alarms(), planned) if planned else (collector.alarms(), 0)
+        found = incident_table(alarms, form.times, collector.interval_ns)
+        write_incidents(found, options.incidents)
+        print(incidents_text(found))
+        also = f", {suppressed} more in planned maintenance" if planned else ""
+        logging.getLogger(__name__).info("%d incidents%s: %s", len(alarms), also, options.incidents)
+
+
+def _check_incidents(options: argparse.Namespace) -> None:
+    from netanomaly.incident_files import SUFFIXES
+
+    if options.incidents is None:
+        if options.maintenance is not None:
+            raise ConfigError("--maintenance: is about incidents; give --incidents FILE as well")
+        return
+    if options.incidents.suffix not in SUFFIXES:
+        raise ConfigError(f"--incidents {options.incidents}: write a {' or '.join(SUFFIXES)}")
+    if options.out is not None and options.incidents.resolve() == options.out.resolve():
+        raise ConfigError(f"--incidents {options.incidents}: is the file of --out as well")
+    check_place(options.incidents, "--incidents")

@@ -1,0 +1,73 @@
+"""What several commands share: options, places of files."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from netanomaly.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Options that commands have in common, as parents of their parsers.
+
+    Attributes:
+        quiet: --quiet, --debug.
+        common: these, --set and --device.
+        rooted: --data-root.
+    """
+
+    quiet: argparse.ArgumentParser
+    common: argparse.ArgumentParser
+    rooted: argparse.ArgumentParser
+
+
+def shared_options() -> Shared:
+    """The options that commands have in common."""
+    quiet = argparse.ArgumentParser(add_help=False)
+    quiet.add_argument("--quiet", action="store_true", help="no progress: only results and what went wrong")
+    quiet.add_argument("--debug", action="store_true", help="show the traceback of an error")
+
+    common = argparse.ArgumentParser(add_help=False, parents=[quiet])
+    common.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
+    common.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (device)")
+
+    rooted = argparse.ArgumentParser(add_help=False)
+    rooted.add_argument("--data-root", metavar="DIR", help="where relative paths of the config start (data.root)")
+
+    return Shared(quiet, common, rooted)
+
+
+def overrides(options: argparse.Namespace) -> list[str]:
+    """The options that stand for keys of the config, as --set does."""
+    import json
+
+    given = list(options.set)
+    for option, key in (("data_root", "data.root"), ("device", "device"), ("run_dir", "run_dir")):
+        value = getattr(options, option, None)
+        if value is not None:
+            given.append(f"{key}={json.dumps(value)}")
+    return given
+
+
+def bundle_directory(path: Path) -> Path:
+    """The run's directory, from itself or from the YAML file that it was trained with."""
+    if path.suffix not in (".yaml", ".yml"):
+        return path
+    from netanomaly.config import load_config
+
+    return Path(load_config(path).run_dir)
+
+
+def check_place(out: Path | None, option: str = "--out") -> None:
+    """Raise a ConfigError if a file cannot be written there: better before the work than after it."""
+    if out is None:
+        return
+    if out.is_dir():
+        raise ConfigError(f"{option} {out}: is a directory; name a file in it")
+    parent = next(place for place in out.absolute().parents if place.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise ConfigError(f"{option} {out}: cannot write to {parent}")

@@ -1,0 +1,43 @@
+"""`netanomaly train`: learn from labelled rows, save a bundle, evaluate it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from netanomaly.commands.shared import Shared, overrides
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
+    """Add the command to the parser."""
+    train = commands.add_parser(
+        "train",
+        allow_abbrev=False,
+        parents=[shared.common, shared.rooted],
+        help="learn from labelled rows, as a YAML file says",
+    )
+    train.add_argument("config", type=Path, help="YAML file; see configs/")
+    train.add_argument("--run-dir", metavar="DIR", help="the directory to write (run_dir)")
+    train.add_argument("--overwrite", action="store_true", help="replace a run that is there")
+    train.set_defaults(command=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from netanomaly.run import EVALUATION, train
+
+    predictor = train(options.config, overrides=overrides(options), overwrite=options.overwrite)
+    directory = Path(predictor.config.run_dir)
+    _print_evaluation(directory / EVALUATION)
+    print(f"\nbundle: {directory}")
+
+
+def _print_evaluation(path: Path) -> None:
+    import json
+
+    from netanomaly.evaluation.report import report_text
+
+    if path.exists():
+        print(report_text(json.loads(path.read_text(encoding="utf-8"))))
+        print(f"\nevaluation: {path}")
+    else:
+        print("no test part in data.split: nothing was evaluated")

@@ -1,0 +1,80 @@
+"""A trained bundle's decisions are settled on the validation rows: calibration first, then the alarms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from netanomaly.alarms.tuning import Tuned, tune
+from netanomaly.bundle import Bundle
+from netanomaly.calibration import as_logits, fit_calibration
+from netanomaly.data.ingest import UNLABELLED
+from netanomaly.data.splits import VALIDATION
+from netanomaly.decisions import Decisions, tell_tuned
+from netanomaly.evaluation.rows import ScoredRows
+from netanomaly.predictor import Predictor
+from netanomaly.prepare import Prepared
+from netanomaly.scoring import scored_rows
+from netanomaly.training.losses import class_weights
+
+
+@dataclass(frozen=True)
+class _Validation:
+    """Labelled validation rows, and a bundle's class probabilities of them. (rows,), (rows, K)"""
+
+    rows: ScoredRows
+    probabilities: NDArray[np.float64]
+
+
+def settle(bundle: Bundle, prepared: Prepared, device: torch.device) -> Bundle:
+    """The bundle with a calibration and a rule for alarms from the validation part, as its config's `alarms` says."""
+    plain = Decisions.plain(bundle.classes, bundle.config.data.normal)
+    found = _validation(replace(bundle, decisions=plain), prepared, device)
+    number = {name: i for i, name in enumerate(bundle.classes)}
+    truth = np.array([number.get(str(name), -1) for name in found.rows.truth])
+    known = (truth >= 0) & found.probabilities.any(axis=1)
+    weights = _training_weights(bundle, prepared)
+    calibration = fit_calibration(as_logits(found.probabilities[known]), truth[known], weights)
+    wanted, calibrated = bundle.config.alarms, calibration.done(found.probabilities)
+    tuned = tune(found.rows, calibrated, bundle.classes, wanted.false_alarms_per_day, wanted.hysteresis)
+    tell_tuned(tuned, wanted.false_alarms_per_day)
+    return with_rule(replace(bundle, decisions=Decisions(calibration, tuned.rule)), tuned)
+
+
+def with_rule(bundle: Bundle, tuned: Tuned) -> Bundle:
+    """The bundle with a tuned rule for alarms, and what it did on the rows that it was chosen on."""
+    facts = {
+        "validation_recall": tuned.recall,
+        "validation_false_alarms": tuned.false_alarms,
+        "validation_series_days": tuned.series_days,
+        "meets_target": tuned.meets_target,
+    }
+    decisions = replace(bundle.decisions, alarms=tuned.rule)
+    return replace(bundle, decisions=decisions, facts={**bundle.facts, "alarms": facts})
+
+
+def tuned_again(bundle: Bundle, prepared: Prepared, device: torch.device, false_alarms_per_day: float | None) -> Tuned:
+    """Another rule for a bundle's alarms, from the validation part; its calibration stays."""
+    found = _validation(bundle, prepared, device)
+    hysteresis = bundle.decisions.alarms.hysteresis
+    tuned = tune(found.rows, found.probabilities, bundle.classes, false_alarms_per_day, hysteresis)
+    tell_tuned(tuned, false_alarms_per_day)
+    return tuned
+
+
+def _validation(bundle: Bundle, prepared: Prepared, device: torch.device) -> _Validation:
+    grid, wanted = prepared.grid, prepared.labelled(VALIDATION)
+    counted = grid.to_rows(wanted) & (prepared.table.labels != UNLABELLED)
+    probabilities = Predictor(bundle, device).probabilities(grid.segments, wanted)
+    return _Validation(scored_rows(bundle.config, prepared.table, counted), grid.to_rows(probabilities)[counted])
+
+
+def _training_weights(bundle: Bundle, prepared: Prepared) -> list[float]:
+    """What a row of each class counted for in training. (K,)"""
+    counts = prepared.report["train"]["classes"]
+    per_class = torch.tensor([counts.get(name, 0) for name in bundle.classes], dtype=torch.float64)
+    weights: list[float] = class_weights(per_class, bundle.config.training.class_weights).tolist()
+    return weights
