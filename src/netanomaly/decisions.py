@@ -46,7 +46,14 @@ class Decisions:
 
 def tell_tuned(tuned: Tuned, target: float | None) -> None:
     """Say what was chosen, and whether the target could be kept."""
-    kept = f"{tuned.false_alarms} false alarms in {tuned.series_days:.2f} series-days of validation rows"
-    log.info("alarms: mean incident recall %.3f, %s", tuned.recall, kept)
+    kept = f"{tuned.false_alarms} false alarms in {tuned.series_days:.3g} series-days of validation rows"
+    most = f"{tuned.most_per_day:.3g} a series and day"
+    log.info("alarms: mean incident recall %.3f, %s: 95 %% sure of at most %s", tuned.recall, kept, most)
     if not tuned.meets_target:
         log.warning("alarms.false_alarms_per_day: %s could not be kept: %s", target, kept)
+    elif target is not None and tuned.most_per_day > target:
+        log.warning(
+            "so few rows cannot promise %s false alarms a series and day, only that there are hardly more than %s",
+            target,
+            most,
+        )

@@ -1,7 +1,9 @@
 """The rule that suits an aim, chosen on rows that were not learnt from.
 
 First one threshold for all classes is tried with every way to count rows; then the thresholds move one by one, as
-long as that helps. Few incidents carry the choice: what validation promises, other series need not keep.
+long as that helps. Few incidents carry the choice, so a class that has few gets no lower threshold than all have, and
+of rules that do as well here the most careful one is taken. Still: what holds on validation, other series need not
+keep. A second alarm for one incident counts against a rule as a false one does (in F1, not in the false alarms).
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from netanomaly.evaluation.rows import ScoredRows
 THRESHOLDS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
 MIN_ROWS = (1, 2, 3, 5, 8, 12)
 MERGE_ROWS = (0, 2, 5, 10, 20)
+FEW = 10
+"""Incidents of a class below which its own threshold may only be higher than that of all classes."""
 PASSES = 2
 """How often every class's threshold is looked at."""
 
@@ -36,6 +40,8 @@ class Tuned:
     Attributes:
         meets_target: whether the false alarms are few enough; True without a target.
         recall: mean over the classes.
+        most_per_day: false alarms per series and day that these rows do not rule out: the upper end of the one-sided
+            95 % interval of a Poisson rate (Garwood 1936).
     """
 
     rule: AlarmRule
@@ -43,6 +49,13 @@ class Tuned:
     recall: float
     false_alarms: int
     series_days: float
+
+    @property
+    def most_per_day(self) -> float:
+        """See above."""
+        from scipy.stats import chi2
+
+        return float(chi2.ppf(0.95, 2 * (self.false_alarms + 1)) / 2 / self.series_days)
 
 
 def tune(
@@ -64,10 +77,13 @@ def tune(
     plain = AlarmRule.plain(classes, rows.normal)
     start = plain if hysteresis is None else replace(plain, hysteresis=hysteresis)
     best = max(_first_rules(start), key=search.score)
+    common = next(iter(best.thresholds.values()), 1.0)
     for _ in range(PASSES):
         before = best
         for name in best.thresholds:
-            moved = [replace(best, thresholds={**best.thresholds, name: value}) for value in THRESHOLDS]
+            least = 0.0 if search.incidents(name) >= FEW else common
+            allowed = [value for value in THRESHOLDS if value >= least]
+            moved = [replace(best, thresholds={**best.thresholds, name: value}) for value in allowed]
             best = max([best, *moved], key=search.score)  # of equals the one before
         if best == before:
             break
@@ -75,8 +91,8 @@ def tune(
 
 
 def _first_rules(start: AlarmRule) -> Iterator[AlarmRule]:
-    """The same threshold for every class; of equals, the surer come first."""
-    for value, min_rows, merge_rows in product(sorted(THRESHOLDS, key=lambda t: abs(t - 0.5)), MIN_ROWS, MERGE_ROWS):
+    """The same threshold for every class; high ones come first, then rules that tell early."""
+    for value, min_rows, merge_rows in product(THRESHOLDS[::-1], MIN_ROWS, MERGE_ROWS):
         yield replace(
             start, thresholds=dict.fromkeys(start.thresholds, value), min_rows=min_rows, merge_rows=merge_rows
         )
@@ -97,6 +113,10 @@ class _Search:
         self.days = len(rows) * rows.interval_ns / DAY_NS
         self._known: dict[tuple[object, ...], Score] = {}
 
+    def incidents(self, name: str) -> int:
+        """How many there are of a class."""
+        return int((self.true.labels == name).sum())
+
     def score(self, rule: AlarmRule) -> Score:
         """What is to be as large as can be."""
         key = (*rule.thresholds.values(), rule.min_rows, rule.merge_rows)
@@ -115,7 +135,7 @@ class _Search:
             return (f1, recall, -false_alarms)
         if not self._is_within(false_alarms):
             return (-1.0, -false_alarms, recall)  # nearest to the target, if none is within it
-        return (recall, -false_alarms, f1)
+        return (recall, f1, -false_alarms)
 
     def _is_within(self, false_alarms: int) -> bool:
         return self.target is None or false_alarms <= self.target * self.days
@@ -128,10 +148,8 @@ class _Search:
         matches = match(self.true, alarms)
         recalls, f1s = [], []
         for name in sorted(set(self.true.labels)):
-            recall = float((~np.isnan(matches.delays[self.true.labels == name])).mean())
-            called = matches.incident[alarms.labels == name] >= 0
-            precision = float(called.mean()) if len(called) else 0.0
-            recalls.append(recall)
-            f1s.append(2 * precision * recall / (precision + recall) if precision + recall else 0.0)
+            is_found = ~np.isnan(matches.delays[self.true.labels == name])
+            recalls.append(float(is_found.mean()))
+            f1s.append(2 * int(is_found.sum()) / (len(is_found) + int((alarms.labels == name).sum())))
         mean = (float(np.mean(values)) if values else 0.0 for values in (recalls, f1s))
         return (*mean, int(matches.is_false.sum()))  # type: ignore[return-value]
