@@ -25,9 +25,11 @@ def retune(directory: Path, false_alarms_per_day: float | None, overrides: Itera
         overrides: changes to how and from where rows are read, as for `load`.
 
     Raises:
-        ConfigError, DataError: the validation rows cannot be read.
+        ConfigError, DataError: the number is negative, or the validation rows cannot be read.
         BundleError: there is no bundle, or it is damaged.
     """
+    if false_alarms_per_day is not None and not 0 <= false_alarms_per_day < float("inf"):
+        raise ConfigError(f"false_alarms_per_day: {false_alarms_per_day} is no number of alarms")
     predictor = load(directory, overrides=overrides)
     bundle = load_bundle(directory)
     prepared = fill_gaps_of_labels(prepare_again(predictor, predictor.config))
