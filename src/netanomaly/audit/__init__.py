@@ -1,0 +1,1 @@
+"""Labels that a model, trained on other series, finds hard to believe."""
