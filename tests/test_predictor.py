@@ -267,7 +267,6 @@ def test_no_rows_are_refused(predictor: Predictor, frame: pd.DataFrame) -> None:
         "model.sequence_model.positions.base=100",
         "channels.baselines=32",
         "channels.kinds=[level]",
-        "data.interval=2s",
         "data.metrics=[rtt_ms]",
         "data.metrics=[loss_ratio, rtt_ms, throughput_bps]",
         "data.metrics=[rtt_ms, throughput_bps, other]",

@@ -122,10 +122,10 @@ def build_input_format(data: DataConfig) -> InputFormat:
     """
     others = {*data.timestamp.column, *data.series, data.label}
     for metric in data.metrics:
-        if (metric.column or metric.name) in others:
+        if metric.measured and (metric.column or metric.name) in others:
             raise ConfigError(f"data.metrics: '{metric.name}' is the column of time, series or label as well")
     return InputFormat(
-        metrics=tuple(Metric(m.name, m.column or m.name, m.unit, m.kind) for m in data.metrics),
+        metrics=tuple(Metric(m.name, m.column or m.name, m.unit, m.kind, m.measured) for m in data.metrics),
         time_columns=data.timestamp.column,
         times=TimeFormat(
             data.timestamp.format,

@@ -61,6 +61,7 @@ class MetricConfig(Section):
     column: str | None = None  # header of the source column
     unit: Annotated[str, AfterValidator(_check_unit)] = "1"  # as in the file; converted to the base unit
     kind: Kind = "gauge"  # counter: a running total, becomes a rate per second
+    measured: bool = True  # false: these files do not have it; it counts as missing in every row
 
 
 class TimestampConfig(Section):
@@ -149,6 +150,8 @@ class DataConfig(Section):
     def _one_source_each(self) -> Self:
         if self.label is not None and self.incidents is not None:
             raise ValueError("give label or incidents, not both")
+        if not any(metric.measured for metric in self.metrics):
+            raise ValueError("no metric is measured")
         if self.separator == self.decimal:
             raise ValueError(f"separator and decimal are both '{self.decimal}'")
         if isinstance(self.split, SplitByFile) and self.files:

@@ -15,23 +15,14 @@ from netanomaly.alarms.raising import AlarmCollector
 from netanomaly.build import build_device, build_grid, build_grid_spans, build_input_format, build_spans, threads
 from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle, load_bundle
-from netanomaly.config import Config, load_config
+from netanomaly.config import Config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
-from netanomaly.data.schema import UNITS
-from netanomaly.errors import BundleError, ConfigError, DataError
+from netanomaly.errors import BundleError, DataError
 from netanomaly.incident_files import incident_table
+from netanomaly.rows_written import with_rows_written
 from netanomaly.training.engine import segment_logits
-
-CHANGEABLE = (
-    *(f"data.{key}" for key in ("root", "files", "separator", "decimal", "encoding", "missing", "bad_lines")),
-    *(f"data.{key}" for key in ("timestamp", "series", "metrics", "label", "incidents", "duplicates")),
-    "model.sequence_model.execution",
-    "device",
-    "threads",
-)
-"""Keys that may differ from training when a bundle is used: how rows are written, how and where it computes."""
 
 
 class Predictor:
@@ -196,22 +187,5 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
         ConfigError: an override changes what the weights depend on, or the device is not there.
     """
     bundle = load_bundle(Path(directory))
-    config = _adapted(bundle.config, overrides)
+    config = with_rows_written(bundle.config, overrides)
     return Predictor(bundle, build_device(device or config.device), config)
-
-
-def _adapted(config: Config, overrides: Iterable[str]) -> Config:
-    """The bundle's config with other ways to read rows and to compute; what the weights depend on has to stay."""
-    given = [overrides] if isinstance(overrides, str) else list(overrides)
-    for override in given:
-        key = override.partition("=")[0]
-        if not any(key == allowed or key.startswith(f"{allowed}.") for allowed in CHANGEABLE):
-            raise ConfigError(f"--set {key}: a trained bundle keeps it; these can change: {', '.join(CHANGEABLE)}")
-    changed = load_config(config, given)
-    before, after = ([(m.name, m.kind, UNITS[m.unit][0]) for m in c.data.metrics] for c in (config, changed))
-    if before != after:
-        raise ConfigError(
-            "--set data.metrics: names, kinds and order have to stay; columns may change, and units to others of the "
-            "same quantity (Mbit/s for bit/s)"
-        )
-    return changed

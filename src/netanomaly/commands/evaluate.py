@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     evaluate = commands.add_parser(
         "eval",
         allow_abbrev=False,
-        parents=[shared.common, shared.rooted],
+        parents=[shared.common, shared.rooted, shared.written],
         help="score a trained bundle on labelled rows",
     )
     evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")

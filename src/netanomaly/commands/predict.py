@@ -13,7 +13,7 @@ from netanomaly.errors import ConfigError
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
     """Add the command to the parser."""
     predict = commands.add_parser(
-        "predict", allow_abbrev=False, parents=[shared.common], help="label the rows of files"
+        "predict", allow_abbrev=False, parents=[shared.common, shared.written], help="label the rows of files"
     )
     predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")

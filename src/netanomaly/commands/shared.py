@@ -18,11 +18,13 @@ class Shared:
         quiet: --quiet, --debug.
         common: these, --set and --device.
         rooted: --data-root.
+        written: --data.
     """
 
     quiet: argparse.ArgumentParser
     common: argparse.ArgumentParser
     rooted: argparse.ArgumentParser
+    written: argparse.ArgumentParser
 
 
 def shared_options() -> Shared:
@@ -38,14 +40,23 @@ def shared_options() -> Shared:
     rooted = argparse.ArgumentParser(add_help=False)
     rooted.add_argument("--data-root", metavar="DIR", help="where relative paths of the config start (data.root)")
 
-    return Shared(quiet, common, rooted)
+    written = argparse.ArgumentParser(add_help=False)
+    written.add_argument(
+        "--data", type=Path, metavar="FILE.yaml", help="its section 'data' says how these rows are written"
+    )
+    return Shared(quiet, common, rooted, written)
 
 
 def overrides(options: argparse.Namespace) -> list[str]:
     """The options that stand for keys of the config, as --set does."""
     import json
 
-    given = list(options.set)
+    given: list[str] = []
+    if getattr(options, "data", None) is not None:
+        from netanomaly.rows_written import rows_of_yaml
+
+        given += rows_of_yaml(options.data)
+    given += options.set
     for option, key in (("data_root", "data.root"), ("device", "device"), ("run_dir", "run_dir")):
         value = getattr(options, option, None)
         if value is not None:

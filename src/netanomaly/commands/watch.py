@@ -13,7 +13,10 @@ from netanomaly.errors import ConfigError
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
     """Add the command to the parser."""
     watch = commands.add_parser(
-        "watch", allow_abbrev=False, parents=[shared.common], help="label CSV lines as they come, one JSON line each"
+        "watch",
+        allow_abbrev=False,
+        parents=[shared.common, shared.written],
+        help="label CSV lines as they come, one JSON line each",
     )
     watch.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     watch.add_argument(

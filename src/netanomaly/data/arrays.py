@@ -60,7 +60,7 @@ def table_of_plain_rows(rows: Sequence[Mapping[str, Any]], form: InputFormat, na
     try:
         texts = [row[form.time_columns[0]] for row in rows]
         names = [[row[column] for column in form.series_columns] or [name] for row in rows]
-        cells = [[row[metric.column] for metric in form.metrics] for row in rows]
+        cells = [[row[metric.column] if metric.is_measured else np.nan for metric in form.metrics] for row in rows]
     except (KeyError, TypeError):
         return None
     times = utc_nanoseconds(texts)

@@ -55,8 +55,8 @@ class InputFormat:
         label = (self.label,) if self.label is not None else ()
         return Columns(
             text=tuple(dict.fromkeys((*self.time_columns, *self.series_columns, *label))),
-            numbers=tuple(dict.fromkeys(metric.column for metric in self.metrics)),
-            percent=frozenset(metric.column for metric in self.metrics if metric.is_percent),
+            numbers=tuple(dict.fromkeys(metric.column for metric in self.metrics if metric.is_measured)),
+            percent=frozenset(metric.column for metric in self.metrics if metric.is_measured and metric.is_percent),
         )
 
     def without_label(self) -> InputFormat:
@@ -256,7 +256,10 @@ def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table
 
 
 def _in_base_units(source: Source, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = source.frame[[metric.column for metric in metrics]].to_numpy(dtype=np.float64)
+    values: NDArray[np.float64] = np.full((len(source.frame), len(metrics)), np.nan)
+    measured = [metric.is_measured for metric in metrics]
+    columns = [metric.column for metric in metrics if metric.is_measured]
+    values[:, measured] = source.frame[columns].to_numpy(dtype=np.float64)
     with np.errstate(over="ignore"):
         values = values * np.array([metric.factor for metric in metrics])
     for row, column in np.argwhere(np.isinf(values))[:1]:

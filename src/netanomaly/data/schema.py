@@ -58,12 +58,14 @@ class Metric:
         column: the header of the column it is read from.
         unit: a key of `UNITS`; values are converted to its base unit.
         kind: `gauge`, or `counter` for a running total, which becomes a rate per second.
+        is_measured: whether there is such a column; else the metric is missing in every row.
     """
 
     name: str
     column: str
     unit: str = "1"
     kind: Kind = "gauge"
+    is_measured: bool = True
 
     @property
     def factor(self) -> float:
