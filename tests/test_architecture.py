@@ -103,6 +103,11 @@ def test_the_loops_know_nothing_of_what_runs_them() -> None:
     assert not [name for name in ("trainer", "bundle", "predictor", "evaluation", "run") if name in found]
 
 
+def test_reasons_know_neither_the_predictor_nor_the_config() -> None:
+    for name in ("reason", "reason_metrics", "reason_rows", "reasons"):
+        assert not [found for found in _imports(MODULES[name]) if found.split(".")[0] in UPSTAIRS], name
+
+
 def test_only_the_program_knows_the_command_line() -> None:
     assert _users("cli") == {"__main__"}
 

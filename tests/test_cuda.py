@@ -24,6 +24,9 @@ def test_a_bundle_trained_on_cuda_gives_the_same_probabilities_on_the_cpu(tmp_pa
     columns = [f"p_{name}" for name in on_cpu.classes]
     difference = on_cuda.predict(frame)[columns].to_numpy() - on_cpu.predict(frame)[columns].to_numpy()
     assert np.abs(difference).max() < 1e-4
+    found, expected = (one.explain(frame, "f", frame["timestamp"][40]) for one in (on_cuda, on_cpu))
+    np.testing.assert_allclose(found.attribution, expected.attribution, rtol=0, atol=0.05)
+    np.testing.assert_allclose(found.looked_up, expected.looked_up, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

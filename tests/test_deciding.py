@@ -175,6 +175,18 @@ def test_planned_maintenance_is_left_out(trained: Path, tmp_path: Path) -> None:
     assert not left["raised"].between("2026-03-01T00:01:00Z", "2026-03-01T00:01:29Z").any()
 
 
+@pytest.mark.parametrize("chunk_rows", [0, 60])
+def test_reasons_stand_beside_incidents(trained: Path, tmp_path: Path, chunk_rows: int) -> None:
+    arguments = ["--reasons", "--chunk-rows", str(chunk_rows)]
+    found = _incidents(trained / "run", trained / "links.csv", tmp_path / "i.csv", *arguments)
+    carried = {"congestion": "rtt_ms", "packet_loss": "loss_ratio"}  # what the made-up faults raise most
+    named = [carried[label] in reason for label, reason in zip(found["label"], found["reason"], strict=True)]
+    assert np.mean(named) > 0.9
+    predictor, first = load(trained / "run"), found.iloc[0]
+    reason = predictor.explain(network(), first["series"], first["peak"])
+    assert reason.metrics[0].metric in first["reason"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -197,6 +209,7 @@ def test_a_wrong_maintenance_file_ends_with_3(
     ("arguments", "message"),
     [
         (["--maintenance", "planned.csv"], "give --incidents FILE as well"),
+        (["--reasons"], "give --incidents FILE as well"),
         (["--incidents", "i.txt"], "write a .csv or .json"),
         (["--incidents", "x.csv", "--out", "x.csv"], "is the file of --out as well"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from netanomaly.data.timestamps import TimeFormat, parse_times
 from netanomaly.errors import DataError
 from netanomaly.evaluation.tables import table as aligned
 from netanomaly.files import write_json, write_text
+from netanomaly.reason import Reason
 
 SHOWN = 20
 """Incidents on a terminal, at most."""
@@ -25,14 +27,17 @@ SUFFIXES = (".csv", ".json")
 """What a file of incidents may be called."""
 
 
-def incident_table(alarms: Alarms, times: TimeFormat, interval_ns: int) -> pd.DataFrame:
+def incident_table(
+    alarms: Alarms, times: TimeFormat, interval_ns: int, reasons: Sequence[Reason] | None = None
+) -> pd.DataFrame:
     """One line per incident, in order of the moment at which its alarm is raised.
 
     Columns: `series`, `start`, `end` (one interval after its last row, so that start <= time < end), `raised` (the row
     at which the alarm is raised), `label`, `peak_confidence`, `mean_confidence`, `onset_certainty`, `peak` (the row
-    with the largest confidence) and `rows`; see `Alarms`. Times as RFC 3339 in UTC, or counts where the data count.
+    with the largest confidence), `rows`, and `reason` if there are any; see `Alarms` and `Reason`. Times as RFC 3339 in
+    UTC, or counts where the data count.
     """
-    return pd.DataFrame(
+    found = pd.DataFrame(
         {
             "series": alarms.series,
             "start": format_times(alarms.starts, times),
@@ -46,6 +51,12 @@ def incident_table(alarms: Alarms, times: TimeFormat, interval_ns: int) -> pd.Da
             "rows": alarms.rows,
         }
     )
+    return found if reasons is None else found.assign(reason=[_sentences(one) for one in reasons])
+
+
+def _sentences(reason: Reason) -> str:
+    """The metrics that carried it, each with its share, in one line."""
+    return "; ".join(f"{one.sentence} ({100 * one.share:.0f} %)" for one in reason.metrics)
 
 
 def write_incidents(table: pd.DataFrame, path: Path) -> None:

@@ -21,6 +21,9 @@ from netanomaly.data.grid import Grid, Segment
 from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
 from netanomaly.errors import BundleError, DataError
 from netanomaly.incident_files import incident_table
+from netanomaly.reason import Reason
+from netanomaly.reason_rows import onset, row_at
+from netanomaly.reasons import AskedIncident, Explainer
 from netanomaly.rows_written import with_rows_written
 from netanomaly.training.engine import segment_logits
 
@@ -97,6 +100,35 @@ class Predictor:
         """What makes alarms of rows and their probabilities, as the bundle decides."""
         return AlarmCollector(self.decisions.alarms, self.classes, build_grid_spans(self.config).interval_ns)
 
+    def explain(self, frame: pd.DataFrame, series: str, at: object) -> Reason:
+        """Why the row of a series at a time, or the last one before it, gets its label; see docs/reasons.md.
+
+        Args:
+            frame: rows as for `predict`.
+            at: a time as the frame has them, or a datetime.
+
+        Raises:
+            DataError: as `predict`; or there is no such row, or nothing was measured in it.
+        """
+        form = build_input_format(self.config.data).without_label()
+        return self._explain(table_of_frames([(frame, NO_PART, "frame")], form), series, at)
+
+    def explain_files(self, files: Sequence[str | PathLike[str]], series: str, at: object) -> Reason:
+        """Why a row of CSV or Parquet files gets its label; see `explain`."""
+        return self._explain(self.read([str(file) for file in files]), series, at)
+
+    def reasons(self, segments: Sequence[Segment], table: Table, asked: Sequence[AskedIncident]) -> list[Reason]:
+        """The reason of each incident, in order, whose rows lie in segments of the table; see `Explainer.reasons`."""
+        with threads(self.config):
+            return self.explainer.reasons(segments, table, asked)
+
+    @property
+    def explainer(self) -> Explainer:
+        """What finds the reasons of this model's answers."""
+        form, normal = build_input_format(self.config.data), self.config.data.normal
+        calibration = self.decisions.calibration
+        return Explainer(self.model, self.channels, form.metrics, self.classes, normal, self.device, calibration)
+
     def grid(self, table: Table) -> Grid:
         """The table on the bundle's grid. Raises DataError if no stretch has as many rows as one window."""
         grid = build_grid(self.config, table)
@@ -171,6 +203,16 @@ class Predictor:
         """Class probabilities of all rows of a table, (rows, K). Raises DataError as of `grid`."""
         grid = self.grid(table)
         return grid.to_rows(self.probabilities(grid.segments))
+
+    def _explain(self, table: Table, series: str, at: object) -> Reason:
+        grid, form = self.grid(table), build_input_format(self.config.data)
+        row = row_at(table, form, series, at, build_spans(self.config).interval_ns)
+        segment, step = grid.segments[grid.row_segment[row]], int(grid.row_step[row])
+        labels = self.name(self.probabilities([segment])[0])
+        if labels[step] == NO_DATA:
+            raise DataError(f"{table.where(row)}: nothing was measured in this row, so there is nothing to explain")
+        asked = AskedIncident(0, onset(labels, step, self.config.data.normal), step, labels[step])
+        return self.reasons([segment], table, [asked])[0]
 
 
 def load(directory: str | PathLike[str], device: str | None = None, overrides: Iterable[str] = ()) -> Predictor:

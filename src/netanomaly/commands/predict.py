@@ -35,6 +35,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
         "--incidents", type=Path, metavar="FILE", help="CSV or JSON to write: what happened, where, from when to when"
     )
     predict.add_argument(
+        "--reasons", action="store_true", help="with --incidents: the metrics that carried each; reads the files again"
+    )
+    predict.add_argument(
         "--maintenance",
         type=Path,
         metavar="FILE",
@@ -44,6 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 
 
 def _run(options: argparse.Namespace) -> None:
+    from netanomaly.alarm_reasons import reasons_of_files
     from netanomaly.alarms.maintenance import suppress
     from netanomaly.build import build_input_format
     from netanomaly.incident_files import incident_table, incidents_text, read_maintenance, write_incidents
@@ -70,7 +74,8 @@ def _run(options: argparse.Namespace) -> None:
         logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
     if collector is not None:
         alarms, suppressed = suppress(collector.alarms(), planned) if planned else (collector.alarms(), 0)
-        found = incident_table(alarms, form.times, collector.interval_ns)
+        why = reasons_of_files(predictor, options.files, alarms, options.chunk_rows) if options.reasons else None
+        found = incident_table(alarms, form.times, collector.interval_ns, why)
         write_incidents(found, options.incidents)
         print(incidents_text(found))
         also = f", {suppressed} more in planned maintenance" if planned else ""
@@ -81,8 +86,9 @@ def _check_incidents(options: argparse.Namespace) -> None:
     from netanomaly.incident_files import SUFFIXES
 
     if options.incidents is None:
-        if options.maintenance is not None:
-            raise ConfigError("--maintenance: is about incidents; give --incidents FILE as well")
+        for option in ("maintenance", "reasons"):
+            if getattr(options, option):
+                raise ConfigError(f"--{option}: is about incidents; give --incidents FILE as well")
         return
     if options.incidents.suffix not in SUFFIXES:
         raise ConfigError(f"--incidents {options.incidents}: write a {' or '.join(SUFFIXES)}")

@@ -89,6 +89,13 @@ class Channels:
             result[first : first + rows] = self._of_block(values[start : first + rows])[first - start :]
         return result
 
+    def at_usual(self, usual: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Channels of rows in which every metric stands where it usually does, and its baseline too: nothing moves.
+
+        (T, M), NaN where a metric is usually missing, to (T, C)
+        """
+        return self._scaled(_Past(usual, usual, lambda length: usual, lambda length: np.zeros_like(usual)))
+
     def newest(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Channels of the newest row of N series at once, to the bit those of `__call__`.
 

@@ -154,7 +154,7 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
             total = source.skipped + len(source.frame)
             log.warning("%s: skipped %d of %d lines: wrong number of fields", path, source.skipped, total)
         tables.append(_take_rows(source, form, part, _series_of_file(path)))
-    return _join(tables)
+    return join_tables(tables)
 
 
 def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator[Table]:
@@ -191,7 +191,7 @@ def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: Input
         DataError: a frame breaks the format.
     """
     sources = [(take_frame(frame, form.columns(), form.cells, name), part, name) for frame, part, name in frames]
-    return _join([_take_rows(source, form, part, name) for source, part, name in sources])
+    return join_tables([_take_rows(source, form, part, name) for source, part, name in sources])
 
 
 def refuse_reserved(labels: NDArray[np.object_], column: str, where: Where) -> None:
@@ -282,7 +282,8 @@ def _series_names(source: Source, columns: Sequence[str], name: str) -> NDArray[
     return names.to_numpy(dtype=object)
 
 
-def _join(tables: Sequence[Table]) -> Table:
+def join_tables(tables: Sequence[Table]) -> Table:
+    """Tables of the same metrics below each other; there is at least one."""
     if len(tables) == 1:
         return tables[0]
     return Table(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from netanomaly.model.choices import Normalise, Scale, Score, Windowed
 from netanomaly.model.fused import fused_lookup
-from netanomaly.model.lookup import Lookup, Relative, lookup, places
+from netanomaly.model.lookup import Lookup, Relative, lookup, lookup_weights, places
 from netanomaly.model.masks import EVERYTHING, MaskRule
 from netanomaly.model.schemes import NoPositions
 from netanomaly.model.scores import ScoreRule
@@ -146,6 +146,19 @@ class Attention(nn.Module):
             (N, Q, D)
         """
         return self.recall(self.query(asking), self.remember(memory), valid, token=token)
+
+    def weights(self, asking: Tensor, memory: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
+        """What the rows of each window count in the answers of `of_windows`, in every head. (N, H, Q, L)"""
+        queries, keys, _ = self._projected(asking, memory)
+        at, held = places(queries.shape[2], keys.shape[2], keys.device)
+        return lookup_weights(
+            self.score.asking(self.positions.asking(queries, at, token=token)),
+            self.score.held(self.positions.held(keys, held)),
+            valid,
+            mask=self.mask,
+            relative=self.positions.relative(keys.shape[2]),
+            normalise=self.normalise,
+        )
 
     def remember(self, memory: Tensor) -> Tensor:
         """Keys and values of rows, without positions: all that later look-ups need of them. (N, S, D) to (N, S, R)"""

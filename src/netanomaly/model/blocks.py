@@ -46,6 +46,11 @@ class LookupBlock(nn.Module):
         question, table = self._normed(asking, memory)
         return self._after(asking, self.attention.of_windows(question, table, valid, token=token))
 
+    def weights(self, asking: Tensor, memory: Tensor, valid: Tensor, *, token: bool = False) -> Tensor:
+        """What the rows of each window count in the look-up of `of_windows`. (N, H, Q, L)"""
+        question, table = self._normed(asking, memory)
+        return self.attention.weights(question, table, valid, token=token)
+
     def ask(self, rows: Tensor) -> Tensor:
         """Rows as queries. (N, Q, D) to (N, Q, D)"""
         queries: Tensor = self.attention.query(self.norm_asking(rows))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 
@@ -55,6 +56,34 @@ class Ensemble(nn.Module):
             logits.append(member(seen[:, early:], valid[:, early:], stride))
         return _averaged(logits)
 
+    def read(self, channels: Tensor, valid: Tensor) -> Tensor:
+        """What `forward` gives of one target row each, window by window.
+
+        (N, history_rows + 1, C), (N, history_rows + 1) to (N, K)
+        """
+        logits = []
+        for member, rows, held in self._windows(channels, valid):
+            logits.append(member.classify(member.sequence_model.read(rows, held)))
+        return _averaged(logits)
+
+    def looked_up(self, channels: Tensor, valid: Tensor) -> tuple[Tensor, Tensor] | None:
+        """What each row of a window counts in the look-ups: the mean of the members' shares, 0 where one has no row.
+
+        Beside it what it would be if every member looked at all measured rows of its window alike: those that short
+        windows hold count more. None where there is no look-up; see `SequenceModel.looked_up`.
+
+        (N, history_rows + 1, C), (N, history_rows + 1) to (N, L) each
+        """
+        found, even = [], []
+        for member, rows, held in self._windows(channels, valid):
+            shares = member.sequence_model.looked_up(rows, held)
+            if shares is None:
+                return None
+            older = self._first.sequence_model.window - shares.shape[1]  # rows that it does not see
+            found.append(pad(shares, (older, 0)))
+            even.append(pad(held / held.sum(1, keepdim=True).clamp(min=1), (older, 0)))
+        return torch.stack(found).mean(0), torch.stack(even).mean(0)
+
     def embed(self, channels: Tensor, valid: Tensor) -> Tensor:
         """Embeddings of the newest rows, from the rows that the encoder joins.
 
@@ -88,8 +117,19 @@ class Ensemble(nn.Module):
     def _each(self, channels: Tensor) -> Iterator[tuple[NetworkAnomalyClassifier, Tensor]]:
         """Members and what they see of (..., C)."""
         for number, member in enumerate(self._members()):
-            view = getattr(self, f"view_{number}")
-            yield member, channels if view is None else channels.index_select(-1, view)
+            yield member, self._seen(number, channels)
+
+    def _seen(self, number: int, channels: Tensor) -> Tensor:
+        """What a member sees of (..., C)."""
+        view = getattr(self, f"view_{number}")
+        return channels if view is None else channels.index_select(-1, view)
+
+    def _windows(self, channels: Tensor, valid: Tensor) -> Iterator[tuple[NetworkAnomalyClassifier, Tensor, Tensor]]:
+        """Members, the embeddings of the rows of their windows, (N, L, D), and which are valid, (N, L)."""
+        for number, member in enumerate(self._members()):
+            early = self.history_rows - member.history_rows  # rows that it does not look back to
+            rows = member.encoder(self._seen(number, channels[:, early:]), valid[:, early:])
+            yield member, rows, valid[:, early + member.encoder.kernel - 1 :]
 
     def _members(self) -> Iterator[NetworkAnomalyClassifier]:
         yield from self.members  # type: ignore[misc]

@@ -74,19 +74,39 @@ def lookup(
     Returns:
         (N, H, Q, d)
     """
-    keys, values = for_each_query_head(keys, values, queries.shape[1])
+    weights = lookup_weights(queries, keys, valid, mask=mask, relative=relative, normalise=normalise)
+    found = weights @ _for_each(values, queries.shape[1])
+    if relative is not None and relative.values is not None:
+        index = _distance_columns(queries, keys)  # (Q, L)
+        found = found + torch.einsum("nhql,qld->nhqd", weights, relative.values[index])
+    return found
+
+
+def lookup_weights(
+    queries: Tensor,
+    keys: Tensor,
+    valid: Tensor,
+    *,
+    mask: MaskRule = EVERYTHING,
+    relative: Relative | None = None,
+    normalise: Normalise = "softmax",
+) -> Tensor:
+    """softmax(q k^T): what every row of the table counts for every query, as `lookup` takes it. (N, H, Q, L)"""
+    keys = _for_each(keys, queries.shape[1])
     asking, held = places(queries.shape[2], keys.shape[2], queries.device)
-    index = asking[:, None] - held + keys.shape[2] - 1  # (Q, L): the column of `relative`
+    index = _distance_columns(queries, keys)  # (Q, L)
     scores = queries @ keys.transpose(-1, -2)  # (N, H, Q, L)
     if relative is not None and relative.keys is not None:
         scores = scores + torch.einsum("nhqe,qle->nhql", queries, relative.keys[index])
     if relative is not None and relative.bias is not None:
         scores = scores + relative.bias[:, index]
-    weights = weigh(hide(scores, valid[:, None, None], mask.allowed(asking, held)), normalise)
-    found = weights @ values
-    if relative is not None and relative.values is not None:
-        found = found + torch.einsum("nhql,qld->nhqd", weights, relative.values[index])
-    return found
+    return weigh(hide(scores, valid[:, None, None], mask.allowed(asking, held)), normalise)
+
+
+def _distance_columns(queries: Tensor, keys: Tensor) -> Tensor:
+    """The column of `Relative` for each pair of places. (Q, L)"""
+    asking, held = places(queries.shape[2], keys.shape[2], queries.device)
+    return asking[:, None] - held + keys.shape[2] - 1
 
 
 def hide(scores: Tensor, valid: Tensor, allowed: Tensor | None) -> Tensor:
@@ -110,7 +130,10 @@ def places(asking: int, held: int, device: torch.device) -> tuple[Tensor, Tensor
 
 def for_each_query_head(keys: Tensor, values: Tensor, heads: int) -> tuple[Tensor, Tensor]:
     """Each head of keys and values once for every head of queries that shares it."""
-    times = heads // keys.shape[1]
-    if times == 1:  # repeating once would copy
-        return keys, values
-    return keys.repeat_interleave(times, dim=1), values.repeat_interleave(times, dim=1)
+    return _for_each(keys, heads), _for_each(values, heads)
+
+
+def _for_each(held: Tensor, heads: int) -> Tensor:
+    """(N, Hk, L, d) to (N, H, L, d)"""
+    times = heads // held.shape[1]
+    return held if times == 1 else held.repeat_interleave(times, dim=1)  # repeating once would copy

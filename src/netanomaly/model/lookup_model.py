@@ -13,7 +13,7 @@ from netanomaly.model.blocks import LookupBlock
 from netanomaly.model.read_out import ReadOut
 from netanomaly.model.schemes import NoPositions
 from netanomaly.model.sequence_model import SequenceModel
-from netanomaly.model.windows import over_windows, pool
+from netanomaly.model.windows import over_windows, pool, unpool
 
 
 class LookupModel(SequenceModel):
@@ -83,6 +83,25 @@ class LookupModel(SequenceModel):
                 asking = block.of_windows(asking, rows, valid, token=token)
             return asking[:, 0]
         return self.read_out(self.encode(rows, valid), valid)
+
+    def looked_up(self, rows: Tensor, valid: Tensor) -> Tensor:
+        """The weights of the look-ups, their mean over heads and blocks; see `SequenceModel.looked_up`.
+
+        Where every row asks, each counts as much as the read-out makes of it. The weights of a query are divided by
+        their sum, which is 1 under softmax. A pooled token shares its weight among its measured rows; what a learned
+        token in the table gets is left out.
+        """
+        tokens, held = self.tokens(rows, valid)  # (N, S, D), (N, S)
+        asking, token = self._question(tokens[:, -1:]) if self.one_asks else (tokens, False)  # (N, Q, D)
+        found = []
+        for block in self.each():
+            weights = block.weights(asking, tokens, held, token=token)  # (N, H, Q, S)
+            found.append((weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)).mean(1))
+            asking = block.of_windows(asking, tokens, held, token=token)
+        by_query = torch.stack(found).mean(0)  # (N, Q, S)
+        shares = by_query.new_ones(by_query.shape[:2]) if self.one_asks else self.read_out.shares(asking, held)
+        by_token = torch.einsum("nq,nqs->ns", shares, by_query)[:, : self.window // self.patch]
+        return unpool(by_token, valid, self.patch)
 
     def remember(self, rows: Tensor) -> Tensor:
         """Keys and values of every block, or more, where they belong to the row alone; see `SequenceModel.remember`."""

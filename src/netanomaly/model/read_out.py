@@ -43,6 +43,12 @@ class ReadOut(nn.Module):
         """(N, S, D), (N, S) to (N, D); meaningless, but finite, where no row is valid."""
         if self.kind in ("last", "cls"):
             return rows[:, -1]
+        return (self.shares(rows, valid)[..., None] * rows).sum(1)
+
+    def shares(self, rows: Tensor, valid: Tensor) -> Tensor:
+        """What each row counts in what is read; they sum to 1. (N, S, D), (N, S) to (N, S)"""
+        if self.kind in ("last", "cls"):
+            newest = torch.arange(rows.shape[1], device=rows.device) == rows.shape[1] - 1  # (S,)
+            return newest.to(rows.dtype).expand(valid.shape)
         scores = self.weigh(rows).squeeze(-1) if self.kind == "attention" else rows.new_zeros(valid.shape)
-        weights = scores.masked_fill(~valid, torch.finfo(rows.dtype).min).softmax(-1)  # (N, S)
-        return (weights[..., None] * rows).sum(1)
+        return scores.masked_fill(~valid, torch.finfo(rows.dtype).min).softmax(-1)

@@ -35,6 +35,13 @@ class SequenceModel(nn.Module):
         """What is read of N windows. (N, L, D), (N, L) to (N, width)"""
         raise NotImplementedError
 
+    def looked_up(self, rows: Tensor, valid: Tensor) -> Tensor | None:
+        """What each row of N windows counts in what is looked up, a share; None where nothing is.
+
+        (N, L, D), (N, L) to (N, L)
+        """
+        return None
+
     def remember(self, rows: Tensor) -> Tensor:
         """What is kept of embeddings for windows to come: they themselves, or what is made of each row alone.
 

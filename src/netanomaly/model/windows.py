@@ -67,3 +67,13 @@ def pool(rows: Tensor, valid: Tensor, patch: int) -> tuple[Tensor, Tensor]:
     counts = valid.sum(2, keepdim=True)  # (N, L / patch, 1)
     means = rows.masked_fill(~valid[..., None], 0.0).sum(2) / counts.clamp(min=1)
     return means, valid.any(2)
+
+
+def unpool(shares: Tensor, valid: Tensor, patch: int) -> Tensor:
+    """The share of every token, divided equally among those of its rows that are valid.
+
+    (N, L / patch), (N, L) to (N, L)
+    """
+    valid = valid.unflatten(1, (-1, patch))  # (N, L / patch, patch)
+    each = shares / valid.sum(2).clamp(min=1)
+    return (each[..., None] * valid).flatten(1)

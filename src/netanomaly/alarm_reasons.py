@@ -1,0 +1,89 @@
+"""Why alarms were raised: their rows are read again, with what they depend on, and explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netanomaly.alarms.raising import Alarms
+from netanomaly.build import build_grid_spans, build_input_format, history_rows
+from netanomaly.data.ingest import Origin, Table, find_files, join_tables, read_tables
+from netanomaly.predictor import Predictor
+from netanomaly.reason import Reason
+from netanomaly.reasons import AskedIncident
+
+
+def reasons_of_files(predictor: Predictor, files: Sequence[str], alarms: Alarms, chunk_rows: int) -> list[Reason]:
+    """The reason of each alarm, in order, from the files that it was raised in; memory holds the rows it takes alone.
+
+    Args:
+        chunk_rows: rows that are read at a time; 0: all.
+    """
+    if not len(alarms):
+        return []
+    form = build_input_format(predictor.config.data).without_label()
+    tables: Iterable[Table] = [predictor.read(files)]
+    if chunk_rows:
+        tables = read_tables(find_files(files, "."), form, chunk_rows)
+    return reasons_of_alarms(predictor, join_tables(list(_needed(predictor, tables, alarms))), alarms)
+
+
+def reasons_of_alarms(predictor: Predictor, table: Table, alarms: Alarms) -> list[Reason]:
+    """The reason of each alarm, in order, from a table that holds its rows and `history_rows` before them."""
+    if not len(alarms):
+        return []
+    grid = predictor.grid(table)
+    firsts, peaks = (_rows_at(table, alarms.series, times) for times in (alarms.starts, alarms.peaks))
+    asked = []
+    for first, peak, label in zip(firsts, peaks, alarms.labels, strict=True):
+        segment = int(grid.row_segment[peak])
+        # an incident may go on over a gap that ends a segment: what lies before the gap is not looked at
+        begun = int(grid.row_step[first]) if grid.row_segment[first] == segment else 0
+        asked.append(AskedIncident(segment, begun, int(grid.row_step[peak]), str(label)))
+    return predictor.reasons(grid.segments, table, asked)
+
+
+def _needed(predictor: Predictor, tables: Iterable[Table], alarms: Alarms) -> Iterator[Table]:
+    """Of each table the rows that some alarm's rows up to its peak depend on."""
+    spans = build_grid_spans(predictor.config)
+    reach = (history_rows(predictor.config) + spans.max_gap + 2) * spans.interval_ns
+    wanted = {
+        name: np.stack([alarms.starts[own] - reach, alarms.peaks[own]], axis=1)
+        for name in set(alarms.series)
+        for own in [np.flatnonzero(alarms.series == name)]
+    }
+    for table in tables:
+        kept = np.zeros(len(table), dtype=bool)
+        for name, rows in table.series_rows.items():
+            for first, last in wanted.get(name, ()):
+                kept[rows] |= (table.times[rows] >= first) & (table.times[rows] <= last)
+        if kept.any():
+            yield _some(table, np.flatnonzero(kept))
+
+
+def _some(table: Table, rows: NDArray[np.int64]) -> Table:
+    """Some rows of a table."""
+    origin = Origin(table.origins[0].name, len(rows), lambda row: table.where(int(rows[row])))
+    return replace(
+        table,
+        series=table.series[rows],
+        times=table.times[rows],
+        time_texts=table.time_texts[rows],
+        values=table.values[rows],
+        labels=table.labels[rows],
+        parts=table.parts[rows],
+        origins=(origin,),
+    )
+
+
+def _rows_at(table: Table, series: NDArray[np.object_], times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row of each series at each time, which are rows of the table. (n,), (n,) to (n,)"""
+    result = np.empty(len(series), dtype=np.int64)
+    for name in set(series):
+        own, rows = series == name, table.series_rows[name]
+        order = rows[np.argsort(table.times[rows], kind="stable")]
+        result[own] = order[np.searchsorted(table.times[order], times[own])]
+    return result
