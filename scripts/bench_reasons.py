@@ -232,7 +232,7 @@ def compare(
         groups = case.actual.shape[1] // usual.shape[2]
         inputs = torch.where(usual.repeat(1, 1, groups), case.usual, case.actual).to(predictor.device)
         valid = case.valid.expand(len(inputs), -1).to(predictor.device)
-        probability = predictor.model.read(inputs, valid).softmax(-1)[:, case.column].double().cpu().numpy()
+        probability = predictor.explainer.read(inputs, valid).softmax(-1)[:, case.column].double().cpu().numpy()
         before.append(probability[0])
         named.append(probability[1])
         drawn.append(probability[2:].mean())

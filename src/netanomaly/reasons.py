@@ -127,14 +127,14 @@ class Explainer:
         """What the tensors say of each incident of a batch: the channels here, and there with everything as usual."""
         actual, usual, valid = (part.to(self.device) for part in (here.channels, there.channels, here.valid))
         with torch.no_grad():
-            probabilities, usually = (self._read(inputs, valid).softmax(-1) for inputs in (actual, usual))
+            probabilities, usually = (self.read(inputs, valid).softmax(-1) for inputs in (actual, usual))
             looked = self.model.looked_up(actual, valid)
         named = torch.tensor([self.classes.index(one.label) for one in asked], device=self.device)  # (N,)
         against = self._against(named, probabilities)
 
         def log_odds(inputs: Tensor, which: Tensor) -> Tensor:
             """(n, S, C), (n,) to (n,)"""
-            logs = self._read(inputs, valid[which]).log_softmax(-1)
+            logs = self.read(inputs, valid[which]).log_softmax(-1)
             picked = torch.stack([named[which], against[which]], dim=1)
             ours, theirs = logs.gather(1, picked).unbind(1)
             return ours - theirs
@@ -156,7 +156,7 @@ class Explainer:
             for n in range(len(asked))
         ]
 
-    def _read(self, inputs: Tensor, valid: Tensor) -> Tensor:
+    def read(self, inputs: Tensor, valid: Tensor) -> Tensor:
         """Calibrated logits of the newest row of each window. (N, S, C), (N, S) to (N, K)"""
         logits = self.model.read(inputs, valid)
         weights = torch.tensor(self.calibration.weights, dtype=logits.dtype, device=logits.device)
