@@ -106,6 +106,23 @@ def test_a_metric_of_which_nothing_is_said_is_asked_for(bundle: Path) -> None:
         load(bundle, overrides=["data.metrics=[{name: rtt_ms, unit: ms}]"])
 
 
+def test_a_counter_may_stand_for_a_rate(bundle: Path) -> None:
+    frame = link("f", 60)
+    rate = frame["throughput_bps"].interpolate(limit_direction="both")
+    frame["octets"] = (rate / 8).cumsum().round()
+    counted = [METRICS[0], {"name": "throughput_bps", "column": "octets", "unit": "byte", "kind": "counter"}]
+    metrics = [{**METRICS[0], "column": "rtt_ms", "unit": "ms"}, counted[1], {"name": "loss_ratio", "unit": "ratio"}]
+    found = load(bundle, overrides=[f"data.metrics={metrics}"]).predict(frame)
+    expected = load(bundle).predict(frame.assign(throughput_bps=rate))
+    assert (found["label"] == expected["label"]).mean() > 0.95  # a lost row is a gap in one, a longer step in the other
+
+
+def test_another_quantity_is_refused(bundle: Path) -> None:
+    metrics = [{"name": "rtt_ms", "unit": "%"}, *METRICS[1:]]
+    with pytest.raises(ConfigError, match="'rtt_ms' is a gauge in ms in the bundle, here a gauge in %"):
+        load(bundle, overrides=[f"data.metrics={metrics}".replace("False", "false")])
+
+
 def test_metrics_may_come_in_any_order(bundle: Path) -> None:
     turned = load(bundle, overrides=[f"data.metrics={METRICS[::-1]}".replace("False", "false")])
     assert [metric.name for metric in turned.config.data.metrics] == [metric["name"] for metric in METRICS]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from netanomaly.config import Config, load_config
-from netanomaly.data.schema import UNITS
+from netanomaly.data.schema import quantity
 from netanomaly.durations import Span, parse_duration
 from netanomaly.errors import ConfigError
 from netanomaly.yaml_reader import read_yaml
@@ -64,7 +64,7 @@ def with_rows_written(config: Config, overrides: Iterable[str]) -> Config:
 
 
 def _with_metrics_of(config: Config, changed: Config) -> Config:
-    """The changed config with the bundle's metrics, by name and in its order; kinds and quantities have to be its."""
+    """The changed config with the bundle's metrics, by name and in its order; quantities have to be its."""
     given = {metric.name: metric for metric in changed.data.metrics}
     metrics = []
     for known in config.data.metrics:
@@ -76,10 +76,11 @@ def _with_metrics_of(config: Config, changed: Config) -> Config:
             )
         if not metric.measured:
             metric = known.model_copy(update={"measured": False})
-        if (metric.kind, UNITS[metric.unit][0]) != (known.kind, UNITS[known.unit][0]):
+        if quantity(metric.unit, metric.kind) != quantity(known.unit, known.kind):
             raise ConfigError(
                 f"--set data.metrics: '{known.name}' is a {known.kind} in {known.unit} in the bundle, here a "
-                f"{metric.kind} in {metric.unit}; units may be others of the same quantity (Mbit/s for bit/s)"
+                f"{metric.kind} in {metric.unit}; units may be others of the same quantity (Mbit/s for bit/s, or a "
+                "counter of bytes for it)"
             )
         metrics.append(metric)
     if given:

@@ -49,6 +49,12 @@ UNITS: dict[str, tuple[str, float]] = {
 }
 
 
+def quantity(unit: str, kind: Kind) -> str:
+    """The base unit of what a model sees: of a counter the rate, so octets counted are bit/s, as a throughput is."""
+    base = UNITS[unit][0]
+    return f"{base}/s" if kind == "counter" else base
+
+
 @dataclass(frozen=True)
 class Metric:
     """One measured column.
