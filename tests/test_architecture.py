@@ -98,6 +98,17 @@ def test_a_room_does_not_know_those_above_it(room: str, unknown: set[str]) -> No
             assert not [found for found in _imports(tree) if found.split(".")[0] in unknown], name
 
 
+def test_exports_know_only_errors_and_each_other() -> None:
+    for name, tree in MODULES.items():
+        if name.startswith("exports."):
+            assert all(found.startswith(("exports.", "errors.")) for found in _imports(tree)), name
+
+
+def test_only_the_program_looks_into_files_and_exports() -> None:
+    assert {name for name in _users("inspect") if not name.startswith("inspect.")} == {"commands.inspect"}
+    assert {name for name in _users("exports") if not name.startswith("exports.")} == {"inspect.command"}
+
+
 def test_the_loops_know_nothing_of_what_runs_them() -> None:
     found = " ".join(_imports(MODULES["training.engine"]))
     assert not [name for name in ("trainer", "bundle", "predictor", "evaluation", "run") if name in found]
@@ -165,13 +176,20 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert not HEAVY & set(loaded)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["train", "--help"], ["inspect", "--help"]], ids=" ".join
+)
 def test_asking_the_program_for_help_imports_nothing_heavy(arguments: list[str]) -> None:
     command = [sys.executable, "-X", "importtime", "-m", "netanomaly", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in result.stderr.splitlines()}
     assert "netanomaly" in loaded
     assert not HEAVY & loaded
+
+
+def test_looking_into_a_file_does_not_load_what_trains() -> None:
+    loaded = _run("import sys, netanomaly.inspect.command; print(*sys.modules)").split()
+    assert not {"torch", "sklearn"} & set(loaded)
 
 
 def test_importing_the_model_does_not_import_the_data() -> None:

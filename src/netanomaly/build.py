@@ -200,7 +200,7 @@ def build_row_parts(config: Config, table: Table, form: InputFormat) -> tuple[Co
             return _with_split(config, split, fixed), split_by_series(table, chosen), None
         case SplitByTime():
             starts = choose_moments(table.times, split.validation, split.test, form)
-            moments = {key: _as_rfc3339(ns) for key, ns in zip(("validation", "test"), starts, strict=True)}
+            moments = {key: as_rfc3339(ns) for key, ns in zip(("validation", "test"), starts, strict=True)}
             return _with_split(config, split, moments), split_by_time(table, *starts), split.purge
         case SplitByTable():
             return config, split_by_table(table, Path(config.data.root) / split.path, form), split.purge
@@ -213,7 +213,8 @@ def _with_split(config: Config, split: Section, fixed: Mapping[str, object]) -> 
     return config.model_copy(update={"data": data})
 
 
-def _as_rfc3339(nanoseconds: int) -> str:
+def as_rfc3339(nanoseconds: int) -> str:
+    """A time in UTC as text."""
     return f"{pd.Timestamp(nanoseconds).isoformat()}Z"
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netanomaly.auto_spans import with_spans
 from netanomaly.build import (
+    as_rfc3339,
     build_cells,
     build_grid,
     build_grid_spans,
@@ -48,7 +49,7 @@ class Prepared:
         config: resolved: no metric patterns.
         history_rows: earlier rows that a decision depends on, channels and model together.
         report: what the parts hold and share.
-        fingerprint: what was read: files with their SHA-256, rows.
+        fingerprint: what was read: files with their SHA-256, rows, first and last time.
     """
 
     config: Config
@@ -86,7 +87,8 @@ def prepare(config: Config, frames: Frames | None = None) -> Prepared:
     history = history_rows(config)
     split = purge(grid, row_parts, history if given_purge is None else given_purge)
     report = split_report(grid, split, history)
-    prepared = Prepared(config, table, grid, split, history, report, {**fingerprint, "rows": len(table)})
+    span = {"start": as_rfc3339(int(table.times.min())), "end": as_rfc3339(int(table.times.max()))}
+    prepared = Prepared(config, table, grid, split, history, report, {**fingerprint, "rows": len(table), **span})
     _check_enough(prepared, build_spans(config).window)
     return prepared
 

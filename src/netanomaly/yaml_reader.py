@@ -96,6 +96,14 @@ def dump_yaml(tree: dict[str, Any]) -> str:
     return yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
+def dump_flow(value: Any) -> str:
+    """A plain value as YAML on one line."""
+    text = yaml.dump(
+        value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, allow_unicode=True, width=float("inf")
+    )
+    return text.strip().removesuffix("\n...")  # which ends a document that is a scalar
+
+
 def apply_overrides(tree: dict[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
     """A copy of `tree` with each `a.b=value` put in place; values are read as YAML.
 

@@ -153,7 +153,7 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
         if source.skipped:
             total = source.skipped + len(source.frame)
             log.warning("%s: skipped %d of %d lines: wrong number of fields", path, source.skipped, total)
-        tables.append(_take_rows(source, form, part, _series_of_file(path)))
+        tables.append(_take_rows(source, form, part, series_of_file(path)))
     return join_tables(tables)
 
 
@@ -170,7 +170,7 @@ def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator
         for source in read_file_pieces(path, form.columns(), form.cells, rows):
             skipped, taken = skipped + source.skipped, taken + len(source.frame)
             if len(source.frame):
-                yield _take_rows(source, form, NO_PART, _series_of_file(path))
+                yield _take_rows(source, form, NO_PART, series_of_file(path))
         if skipped:
             log.warning("%s: skipped %d of %d lines: wrong number of fields", path, skipped, skipped + taken)
 
@@ -181,7 +181,7 @@ def table_of_source(source: Source, form: InputFormat) -> Table:
     Raises:
         DataError: it breaks the format.
     """
-    return _take_rows(source, form, NO_PART, _series_of_file(Path(source.name)))
+    return _take_rows(source, form, NO_PART, series_of_file(Path(source.name)))
 
 
 def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: InputFormat) -> Table:
@@ -213,7 +213,7 @@ def _refuse_odd_characters(names: NDArray[np.object_], column: str, where: Where
         )
 
 
-def _series_of_file(path: Path) -> str:
+def series_of_file(path: Path) -> str:
     """What a file without series columns is called as a series: its name without the suffix of its format."""
     for suffix in _SUFFIXES:
         if path.name.endswith(suffix):
@@ -222,12 +222,12 @@ def _series_of_file(path: Path) -> str:
 
 
 def _refuse_equal_names(files: Mapping[Path, int]) -> None:
-    names = Counter((_series_of_file(path), part) for path, part in files.items())
+    names = Counter((series_of_file(path), part) for path, part in files.items())
     for path, part in files.items():
-        if names[_series_of_file(path), part] > 1:
+        if names[series_of_file(path), part] > 1:
             raise DataError(
                 f"{path}: without data.series every file is a series of its own, and another file would be "
-                f"'{_series_of_file(path)}' too; rename it, or name the series columns"
+                f"'{series_of_file(path)}' too; rename it, or name the series columns"
             )
 
 
