@@ -63,14 +63,14 @@ def test_rows_without_an_answer_stay_without() -> None:
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
 def test_the_temperature_is_found_again(temperature: float) -> None:
-    found = fit_calibration(*_sampled(20_000, temperature, (1.0, 1.0, 1.0)), (1.0, 1.0, 1.0))
+    found = fit_calibration(*_sampled(20_000, temperature, (1.0, 1.0, 1.0)), (1.0, 1.0, 1.0), 20_000)
     assert found.temperature == pytest.approx(temperature, rel=0.03)
 
 
 def test_weights_are_divided_out_where_that_is_right() -> None:
     weights = (0.05, 1.0, 1.0)
     logits, truth = _sampled(20_000, 1.5, weights)
-    found = fit_calibration(logits, truth, weights)
+    found = fit_calibration(logits, truth, weights, 20_000)
     assert found.weights == weights
     assert found.temperature == pytest.approx(1.5, rel=0.03)
     before, after = (one.probabilities(logits) for one in (Calibration.none(3), found))
@@ -80,20 +80,28 @@ def test_weights_are_divided_out_where_that_is_right() -> None:
 
 def test_weights_stay_where_dividing_them_out_makes_it_worse() -> None:
     logits, truth = _sampled(20_000, 1.0, (1.0, 1.0, 1.0))
-    assert fit_calibration(logits, truth, (0.05, 1.0, 1.0)).weights == (1.0, 1.0, 1.0)
+    assert fit_calibration(logits, truth, (0.05, 1.0, 1.0), 20_000).weights == (1.0, 1.0, 1.0)
 
 
 def test_cross_entropy_is_never_worse_than_without() -> None:
     logits, truth = _sampled(500, 1.0, (1.0, 1.0, 1.0))
-    found = fit_calibration(logits, truth, (1.0, 1.0, 1.0))
+    found = fit_calibration(logits, truth, (1.0, 1.0, 1.0), 500)
     own = -log_softmax(logits, axis=1)[np.arange(500), truth].mean()
     assert -np.log(found.probabilities(logits)[np.arange(500), truth]).mean() <= own + 1e-9
 
 
 def test_a_class_without_training_rows_has_no_weight_to_divide_out() -> None:
     logits, truth = _sampled(500, 1.0, (1.0, 1.0, 1.0))
-    assert 0.0 not in fit_calibration(logits, truth, (0.2, 1.0, 0.0)).weights
+    assert 0.0 not in fit_calibration(logits, truth, (0.2, 1.0, 0.0), 500).weights
 
 
 def test_without_rows_nothing_is_changed() -> None:
-    assert fit_calibration(np.empty((0, 2)), np.empty(0, dtype=np.int64), (1.0, 0.5)) == Calibration.none(2)
+    assert fit_calibration(np.empty((0, 2)), np.empty(0, dtype=np.int64), (1.0, 0.5), 0) == Calibration.none(2)
+
+
+def test_few_stretches_move_the_temperature_little() -> None:
+    logits = np.array([[2.0, 0.0], [0.0, 2.0]] * 50)
+    truth = np.array([0, 1] * 50)  # all right: the surer the better, if these were a hundred independent rows
+    many, few = (fit_calibration(logits, truth, (1.0, 1.0), count).temperature for count in (100, 2))
+    assert many < 0.5
+    assert 0.7 < few < 1.0

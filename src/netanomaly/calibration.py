@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 BOUNDS = (0.1, 10.0)
 """Of the temperature."""
+EXPECTED = 0.5
+"""Standard deviation of the logarithm of temperatures that are to be expected: a prior, for few rows tell little."""
 
 
 @dataclass(frozen=True)
@@ -100,33 +102,40 @@ def _of_answers(
     return result
 
 
-def fit_calibration(logits: NDArray[np.floating], truth: NDArray[np.int64], weights: Sequence[float]) -> Calibration:
-    """The temperature with the smallest cross-entropy on rows that were not learnt from.
+def fit_calibration(
+    logits: NDArray[np.floating], truth: NDArray[np.int64], weights: Sequence[float], independent: int
+) -> Calibration:
+    """The likeliest temperature, from the cross-entropy on rows that were not learnt from and a prior around 1.
 
-    The weights are divided out if that makes it smaller still.
+    Neighbouring rows tell much the same, so their mean cross-entropy counts as often as there are independent ones. The
+    weights are divided out if that makes the cross-entropy smaller.
 
     Args:
         logits: (rows, K)
         truth: number of the true class. (rows,)
         weights: of the classes in training, 0 for one without a training row. (K,)
+        independent: how many rows these are worth: stretches of one label.
     """
     if not len(truth):
         return Calibration.none(len(weights))
+
+    def loss(calibration: Calibration) -> float:
+        """Minus the logarithm of how likely a calibration is, up to a number."""
+        own = calibration.probabilities(logits)[np.arange(len(truth)), truth]
+        prior = np.log(calibration.temperature) ** 2 / (2 * EXPECTED**2)
+        return float(prior - independent * np.log(np.maximum(own, np.finfo(np.float64).tiny)).mean())
+
     given = tuple(weight if weight > 0 else 1.0 for weight in weights)
-    found = [_fit_temperature(logits, truth, each) for each in dict.fromkeys([(1.0,) * len(given), given])]
-    return min(found, key=lambda calibration: _cross_entropy(calibration, logits, truth))
+    candidates = dict.fromkeys([(1.0,) * len(given), given])
+    return min((_with_best_temperature(loss, each) for each in candidates), key=loss)
 
 
-def _fit_temperature(logits: NDArray[np.floating], truth: NDArray[np.int64], weights: tuple[float, ...]) -> Calibration:
+def _with_best_temperature(loss: Callable[[Calibration], float], weights: tuple[float, ...]) -> Calibration:
+    """With the temperature of the smallest loss."""
     from scipy.optimize import minimize_scalar
 
-    def loss(power: float) -> float:
-        return _cross_entropy(Calibration(float(np.exp(power)), weights), logits, truth)
+    def of_power(power: float) -> float:
+        return loss(Calibration(float(np.exp(power)), weights))
 
-    found = minimize_scalar(loss, bounds=tuple(np.log(BOUNDS)), method="bounded", options={"xatol": 1e-4})
+    found = minimize_scalar(of_power, bounds=tuple(np.log(BOUNDS)), method="bounded", options={"xatol": 1e-4})
     return Calibration(round(float(np.exp(found.x)), 4), weights)
-
-
-def _cross_entropy(calibration: Calibration, logits: NDArray[np.floating], truth: NDArray[np.int64]) -> float:
-    given = calibration.probabilities(logits)[np.arange(len(truth)), truth]
-    return float(-np.log(np.maximum(given, np.finfo(np.float64).tiny)).mean())

@@ -37,7 +37,8 @@ def settle(bundle: Bundle, prepared: Prepared, device: torch.device) -> Bundle:
     truth = np.array([number.get(str(name), -1) for name in found.rows.truth])
     known = (truth >= 0) & found.probabilities.any(axis=1)
     weights = _training_weights(bundle, prepared)
-    calibration = fit_calibration(as_logits(found.probabilities[known]), truth[known], weights)
+    stretches = _stretches(found.rows)
+    calibration = fit_calibration(as_logits(found.probabilities[known]), truth[known], weights, stretches)
     wanted, calibrated = bundle.config.alarms, calibration.done(found.probabilities)
     tuned = tune(found.rows, calibrated, bundle.classes, wanted.false_alarms_per_day, wanted.hysteresis)
     tell_tuned(tuned, wanted.false_alarms_per_day)
@@ -70,6 +71,13 @@ def _validation(bundle: Bundle, prepared: Prepared, device: torch.device) -> _Va
     counted = grid.to_rows(wanted) & (prepared.table.labels != UNLABELLED)
     probabilities = Predictor(bundle, device).probabilities(grid.segments, wanted)
     return _Validation(scored_rows(bundle.config, prepared.table, counted), grid.to_rows(probabilities)[counted])
+
+
+def _stretches(rows: ScoredRows) -> int:
+    """Runs of rows of one series with one label, normal ones too."""
+    order = np.lexsort((rows.times, rows.series.astype(str)))
+    series, labels = rows.series[order], rows.truth[order]
+    return 1 + int(((series[1:] != series[:-1]) | (labels[1:] != labels[:-1])).sum())
 
 
 def _training_weights(bundle: Bundle, prepared: Prepared) -> list[float]:
