@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
-from netanomaly.build_members import build_model
-from netanomaly.config import parse_config
+from netanomaly.build_members import build_metric_dropout, build_model, build_views
+from netanomaly.config import Config, parse_config
+from netanomaly.data.channels import Channels
 from netanomaly.model.ensemble import Ensemble
 
 CHANNELS, CLASSES = 6, 4
@@ -86,3 +88,43 @@ def test_a_short_member_does_not_see_older_rows() -> None:
     )
     torch.testing.assert_close(both, changed, rtol=0, atol=1e-6)
     assert not torch.allclose(model(channels, valid), model(other, valid), rtol=0, atol=1e-6)
+
+
+def _of_two_metrics(share: float, **channels: Any) -> Config:
+    data = {"files": "x.csv", "label": "label", "metrics": ["a", "b"], "interval": "1s"}
+    model = {"window": 8, "stem": 3}
+    return parse_config({"data": data, "channels": channels, "model": model, "training": {"metric_dropout": share}})
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"baselines": [4, 9], "levels": "seen"},
+        {"baselines": [4, 9], "levels": "hidden"},
+        {"baselines": 4, "levels": "seen", "kinds": ["deviation", "log_level"]},
+    ],
+    ids=str,
+)
+def test_hidden_metrics_are_as_if_they_were_not_measured(chosen: dict[str, Any]) -> None:
+    """Of two metrics one is hidden, always, with a share near 1: the channels are those of rows without it."""
+    config = _of_two_metrics(0.999, **chosen)
+    values = np.random.default_rng(0).lognormal(size=(40, 2))
+    baselines = [rows for rows in config.channels.baselines if isinstance(rows, int)]
+    channels = Channels.fit([values], [np.full(40, True)], config.channels.kinds, baselines)
+    (view,) = build_views(config, channels.count)
+    without = []
+    for metric in (0, 1):
+        missing = values.copy()
+        missing[:, metric] = np.nan
+        without.append(torch.from_numpy(channels(missing)[:, slice(None) if view is None else view]))
+    given = torch.from_numpy(channels(values)[:, slice(None) if view is None else view])
+    hide = build_metric_dropout(config, channels.count)
+    assert hide is not None
+    torch.manual_seed(0)
+    found = hide(given.expand(30, -1, -1))
+    hidden = [next(m for m in (0, 1) if torch.equal(stretch, without[m])) for stretch in found]
+    assert set(hidden) == {0, 1}
+
+
+def test_without_a_share_nothing_is_hidden() -> None:
+    assert build_metric_dropout(_of_two_metrics(0.0, baselines=4, levels="seen"), 12) is None

@@ -197,6 +197,8 @@ WRONG: list[tuple[str, Any, str, str]] = [
     ("training.epochs", "20", "training.epochs", "found '20'"),
     ("training.epochs", 0, "training.epochs", "greater than or equal to 1"),
     ("training.stride", 0, "training.stride", "greater than or equal to 1, found 0"),
+    ("training.metric_dropout", 1.0, "training.metric_dropout", "less than 1, found 1.0"),
+    ("training.metric_dropout", -0.1, "training.metric_dropout", "greater than or equal to 0, found -0.1"),
     ("training.stride", 1.5, "training.stride", "valid integer, found 1.5"),
     ("training.learning_rate", "1e-3", "training.learning_rate", "valid number, found '1e-3'"),
     ("training.learning_rate", True, "training.learning_rate", "found True"),

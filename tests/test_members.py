@@ -103,6 +103,16 @@ def test_levels_that_mislead_are_hidden(tmp_path: Path) -> None:
     assert found.config.channels.levels in ("hidden", "both")
 
 
+def test_metrics_are_hidden_while_members_learn(tmp_path: Path) -> None:
+    """With most of them hidden training comes to other weights, in members that see the levels and in others."""
+    pairs = [
+        _train(tmp_path / str(share), channels={"levels": "both"}, training={"epochs": 1, "metric_dropout": share})
+        for share in (0.0, 0.9)
+    ]
+    heads = [[member.head.weight for member in found.model.members] for found in pairs]  # type: ignore[union-attr]
+    assert all(not torch.equal(one, other) for one, other in zip(*heads, strict=True))
+
+
 def test_without_levels_among_the_kinds_there_is_nothing_to_choose(tmp_path: Path) -> None:
     chosen = settings(tmp_path / "run", training=QUICK, channels={"kinds": ["deviation", "change"]})
     chosen["channels"]["levels"] = "auto"

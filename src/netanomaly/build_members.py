@@ -9,6 +9,7 @@ from netanomaly.config_model import AttentionConfig, ModelConfig
 from netanomaly.data.channels import LEVELS, channel_groups
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.model.ensemble import Ensemble
+from netanomaly.training.metric_dropout import MetricDropout
 
 
 def build_model(config: Config, channels: int, classes: int, *, pretrained: bool = False) -> Ensemble:
@@ -80,6 +81,23 @@ def build_views(config: Config, channels: int) -> list[list[int] | None]:
 
 def without_levels(config: Config, channels: int) -> list[int]:
     """The channels that say how metrics move, of all `channels`, whose groups are those of `Channels`."""
-    groups = channel_groups(config.channels.kinds, build_spans(config).baselines)
+    groups = _groups(config)
     metrics = channels // len(groups)
     return [i for i in range(channels) if groups[i // metrics] not in LEVELS]
+
+
+def build_metric_dropout(config: Config, channels: int) -> MetricDropout | None:
+    """What hides metrics while a member learns, by `training.metric_dropout`; None: nothing.
+
+    Args:
+        channels: all of them, whatever the member sees: levels come last, so without them the groups keep their places.
+    """
+    if config.training.metric_dropout == 0:
+        return None
+    groups = _groups(config)
+    missing = groups.index("missing") if "missing" in groups else None
+    return MetricDropout(config.training.metric_dropout, channels // len(groups), missing)
+
+
+def _groups(config: Config) -> list[str]:
+    return channel_groups(config.channels.kinds, build_spans(config).baselines)

@@ -208,6 +208,7 @@ class TrainingConfig(Section):
     label_smoothing: float = Field(default=0.05, ge=0, lt=1)
     class_weights: Literal["capped", "none", "balanced", "sqrt"] = "capped"  # sqrt: square root of balanced
     jitter: float = Field(default=0.1, ge=0)  # random scale and shift of channels, per stretch
+    metric_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the metrics that are hidden, per stretch
     patience: int | None = Field(default=None, ge=1)  # epochs without a better validation score before stopping;
     # the best epoch is kept then, else the last
 

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly.build import build_recipe
-from netanomaly.build_members import build_member, build_views
+from netanomaly.build_members import build_member, build_metric_dropout, build_views
 from netanomaly.config import Config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.channels import Channels
@@ -227,6 +227,7 @@ class _Workshop:
                 log_path=self.log_path,
                 member=place + 1,
                 members=total,
+                hide=build_metric_dropout(self.config, self.channels),
             )
         return _Member(model, view, outcome)
 

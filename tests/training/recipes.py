@@ -22,6 +22,7 @@ def recipe(**changes: Any) -> Recipe:
         "label_smoothing": 0.0,
         "class_weights": "none",
         "jitter": 0.1,
+        "metric_dropout": 0.0,
         "patience": 10,
     }
     return Recipe(**{**standard, **changes})

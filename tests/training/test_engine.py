@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ def _train(
     jitter: float = 0.0,
     stride: int = 1,
     seen: list[float] | None = None,
+    hide: Callable[[Tensor], Tensor] | None = None,
 ) -> EpochSums:
     """A pass of plain gradient descent."""
     return train_epoch(
@@ -61,6 +62,7 @@ def _train(
         label_smoothing=0.0,
         gradient_clip=clip,
         jitter=jitter,
+        hide=hide,
         rate=lambda: rate,
         after_step=[].append if seen is None else seen.append,
     )
@@ -195,6 +197,16 @@ def test_without_jitter_channels_stay_as_they_are() -> None:
     (batch,) = batches([_segment(STRETCH)], [(0, 0)], STRETCH, 6, 1)
     _train(model, [batch], jitter=0.0)
     assert torch.equal(model.given[0], batch.channels)
+
+
+def test_what_is_hidden_is_hidden_before_the_jitter() -> None:
+    """As a metric that is missing in the rows is: its channels are jittered like all others."""
+    (batch,) = batches([_segment(STRETCH)], [(0, 0)], STRETCH, 6, 1)
+    for jitter in (0.0, 0.3):
+        model = _Spy()
+        _train(model, [batch], jitter=jitter, hide=torch.zeros_like)
+        (seen,) = model.given
+        assert torch.equal(seen, seen[:, :1].expand_as(seen)) and bool(seen.any()) == (jitter > 0)
 
 
 def _logits(model: NetworkAnomalyClassifier, segments: Sequence[ChannelSegment]) -> list[NDArray[np.float32]]:

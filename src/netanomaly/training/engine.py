@@ -46,6 +46,7 @@ def train_epoch(
     label_smoothing: float,
     gradient_clip: float,
     jitter: float,
+    hide: Callable[[Tensor], Tensor] | None = None,
     rate: Callable[[], float],
     after_step: Callable[[float], None],
 ) -> EpochSums:
@@ -55,6 +56,7 @@ def train_epoch(
         weights: per class, (K,), on the model's device.
         stride: every n-th row of a stretch is learnt from.
         jitter: standard deviation of the random scale and shift of each channel of each stretch.
+        hide: takes metrics out of the channels of a batch, (B, S, C) to (B, S, C).
         rate: the learning rate of the next step.
         after_step: called with the loss of each step.
 
@@ -67,7 +69,10 @@ def train_epoch(
         if not (batch.targets[:, ::stride] != IGNORED).any():  # the stride has left no row of this batch to learn
             after_step(math.nan)
             continue
-        channels = _jittered(batch.channels.to(weights.device), jitter)
+        channels = batch.channels.to(weights.device)
+        if hide is not None:
+            channels = hide(channels)
+        channels = _jittered(channels, jitter)
         valid, targets = batch.valid.to(weights.device), batch.targets[:, ::stride].to(weights.device)
         logits = model(channels, valid, stride)  # (B, T / stride, K)
         loss_sum, weight_sum = weighted_cross_entropy(logits, targets, weights, label_smoothing, IGNORED)

@@ -42,6 +42,7 @@ class Recipe:
     label_smoothing: float
     class_weights: ClassWeights
     jitter: float
+    metric_dropout: float
     patience: int | None
 
 
@@ -83,6 +84,7 @@ def fit(
     log_path: Path,
     member: int = 1,
     members: int = 1,
+    hide: Callable[[Tensor], Tensor] | None = None,
 ) -> Outcome:
     """Train the model in place.
 
@@ -97,9 +99,10 @@ def fit(
         history: rows in front of a stretch.
         log_path: gets one JSON line per epoch.
         member, members: which of how many models this is, for the log.
+        hide: takes metrics out of the channels of a batch; see `MetricDropout`.
     """
     title = "training" if members == 1 else f"training {member} of {members}"
-    trainer = _Trainer(model, training, score, history, recipe, seed, log_path, member, title)
+    trainer = _Trainer(model, training, score, history, recipe, seed, log_path, member, title, hide)
     return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
 
@@ -117,10 +120,11 @@ class _Trainer:
         log_path: Path,
         member: int,
         title: str,
+        hide: Callable[[Tensor], Tensor] | None,
     ) -> None:
         self.model, self.training, self.score = model, training, score
         self.history, self.recipe, self.seed, self.log_path, self.member = history, recipe, seed, log_path, member
-        self.title = title
+        self.title, self.hide = title, hide
         groups = _parameter_groups(model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
         self.epochs, self.total_steps = self._lengths()
@@ -202,6 +206,7 @@ class _Trainer:
             label_smoothing=recipe.label_smoothing,
             gradient_clip=recipe.gradient_clip,
             jitter=recipe.jitter,
+            hide=self.hide,
             rate=self.rate,
             after_step=after_step,
         )
