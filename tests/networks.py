@@ -60,7 +60,7 @@ def settings(run_dir: Path, **sections: dict[str, Any]) -> dict[str, Any]:
         "training": {"epochs": 8, "batch_size": 4, "stretch": 32, "learning_rate": 1e-2, "min_steps": 0},
     }
     for section, keys in sections.items():
-        tree[section] = {**tree[section], **keys}
+        tree[section] = {**tree.get(section, {}), **keys}
     if "kinds" in sections.get("channels", {}):  # there may be no levels among them to hide
         tree["channels"] = {**tree["channels"], "levels": "seen"}
     return tree

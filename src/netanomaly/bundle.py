@@ -118,6 +118,8 @@ def _check_whole(bundle: Bundle) -> None:
     baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
     if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:
         raise ValueError("the channels are not those of the config")
+    if bundle.decisions.known is not None and bundle.decisions.known.chosen.max() >= bundle.channels.count:
+        raise ValueError("the known rows have channels that there are none of")
     if len(bundle.channels.centre) != len(bundle.config.data.metrics):
         raise ValueError(
             f"{len(bundle.channels.centre)} channels' metrics, {len(bundle.config.data.metrics)} in the config"

@@ -69,6 +69,7 @@ def from_4_to_5(content: Content, weights: Weights) -> tuple[Content, Weights]:
             "min_rows": 1,
             "merge_rows": 0,
         },
+        "known": None,
     }
     return {**content, "decisions": decisions}, weights
 

@@ -26,7 +26,7 @@ class _Chunk:
 
     first: int
     table: Table
-    probabilities: NDArray[np.float64]
+    answers: NDArray[np.float64]
     unknown: int
 
 
@@ -75,11 +75,11 @@ class ChunkedPredictor:
 
     def label(self, tables: Iterable[Table]) -> Iterator[pd.DataFrame]:
         """What `Predictor.predict` returns of all rows, in as many pieces as there are tables; see `answer`."""
-        for table, probabilities in self.answer(tables):
-            yield self._predictor.labelled(table, probabilities)
+        for table, answers in self.answer(tables):
+            yield self._predictor.labelled(table, answers)
 
     def answer(self, tables: Iterable[Table]) -> Iterator[tuple[Table, NDArray[np.float64]]]:
-        """The tables, each with the class probabilities of its rows, (rows, K).
+        """The tables, each with the class probabilities and the novelty of its rows, (rows, K + 1).
 
         Raises:
             DataError: rows of a series go back in time from one table to the next, or share a step and must not, or
@@ -98,7 +98,7 @@ class ChunkedPredictor:
 
     def _due(self, table: Table) -> list[tuple[SeriesFeed, _Rows]]:
         """The rows that can be labelled now that a table is there; the others wait."""
-        chunk = _Chunk(self._rows, table, np.zeros((len(table), len(self._predictor.classes))), len(table))
+        chunk = _Chunk(self._rows, table, np.zeros((len(table), len(self._predictor.classes) + 1)), len(table))
         self._chunks.append(chunk)
         self._rows += len(table)
         due = []
@@ -159,7 +159,7 @@ class ChunkedPredictor:
         return chunk, number - chunk.first
 
     def _score(self, due: list[tuple[SeriesFeed, _Rows]]) -> None:
-        """Label the rows and note the probabilities in their chunks."""
+        """Label the rows and note the answers in their chunks."""
         pieces: list[Piece] = []
         asked: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # numbers, and steps in the piece
         for feed, rows in due:
@@ -172,10 +172,10 @@ class ChunkedPredictor:
             ThreadPoolExecutor(torch.get_num_threads()) as pool,
         ):  # numpy and bottleneck let each other run
             inputs = list(pool.map(self._input, pieces))
-        for (numbers, steps), probabilities in zip(asked, self._predictor.score(inputs), strict=True):
+        for (numbers, steps), answers in zip(asked, self._predictor.score(inputs), strict=True):
             for chunk in self._chunks:
                 inside = (numbers >= chunk.first) & (numbers < chunk.first + len(chunk.table))
-                chunk.probabilities[numbers[inside] - chunk.first] = probabilities[steps[inside]]
+                chunk.answers[numbers[inside] - chunk.first] = answers[steps[inside]]
                 chunk.unknown -= int(inside.sum())
 
     def _input(self, piece: Piece) -> ChannelSegment:
@@ -189,7 +189,7 @@ class ChunkedPredictor:
         """The answers of the chunks in front that are known whole, once any series is as long as a window."""
         while self._longest >= self._window and self._chunks and self._chunks[0].unknown == 0:
             chunk = self._chunks.popleft()
-            yield chunk.table, chunk.probabilities
+            yield chunk.table, chunk.answers
 
 
 def _no_rows(metrics: int) -> _Rows:

@@ -9,16 +9,21 @@ import torch
 from numpy.typing import NDArray
 
 from netanomaly.alarms.tuning import Tuned, tune
+from netanomaly.build import build_spans
+from netanomaly.build_members import without_levels
 from netanomaly.bundle import Bundle
 from netanomaly.calibration import as_logits, fit_calibration
 from netanomaly.data.ingest import UNLABELLED
-from netanomaly.data.splits import VALIDATION
+from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.decisions import Decisions, tell_tuned
+from netanomaly.errors import ConfigError
 from netanomaly.evaluation.rows import ScoredRows
+from netanomaly.members import labelled_rows
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Prepared
 from netanomaly.scoring import scored_rows
 from netanomaly.training.losses import class_weights
+from netanomaly.unknown import KnownRows
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,38 @@ def settle(bundle: Bundle, prepared: Prepared, device: torch.device) -> Bundle:
     wanted, calibrated = bundle.config.alarms, calibration.done(found.probabilities)
     tuned = tune(found.rows, calibrated, bundle.classes, wanted.false_alarms_per_day, wanted.hysteresis)
     tell_tuned(tuned, wanted.false_alarms_per_day)
-    return with_rule(replace(bundle, decisions=Decisions(calibration, tuned.rule)), tuned)
+    settled = Decisions(calibration, tuned.rule, _known_rows(bundle, prepared))
+    return with_rule(replace(bundle, decisions=settled), tuned)
+
+
+def with_unknown_share(bundle: Bundle, prepared: Prepared, share: float) -> Bundle:
+    """The bundle with another share of the validation rows that may be called unknown.
+
+    Raises:
+        ConfigError: the bundle was trained by a version that did not look at what it knows.
+    """
+    if bundle.decisions.known is None:
+        raise ConfigError("--unknown-share: this bundle does not say what its training rows were like; train it again")
+    known = _limited(bundle.decisions.known, bundle, prepared, share)
+    alarms = bundle.config.alarms.model_copy(update={"unknown_share": share})
+    config = bundle.config.model_copy(update={"alarms": alarms})
+    return replace(bundle, config=config, decisions=replace(bundle.decisions, known=known))
+
+
+def _known_rows(bundle: Bundle, prepared: Prepared) -> KnownRows:
+    """Where the training rows lie, in channels that do not say where metrics stand, if there are others."""
+    channels = bundle.channels.count
+    chosen = without_levels(bundle.config, channels) or list(range(channels))
+    training = labelled_rows(prepared, bundle.channels, TRAIN, bundle.classes).segments
+    kernel = build_spans(bundle.config).stem  # rows that the encoder joins: a stream has them at hand
+    return _limited(KnownRows.fit(training, chosen, kernel), bundle, prepared, bundle.config.alarms.unknown_share)
+
+
+def _limited(known: KnownRows, bundle: Bundle, prepared: Prepared, share: float) -> KnownRows:
+    """With a limit that so large a share of the validation rows is above; without one for a share of 0."""
+    if share == 0:
+        return replace(known, limit=np.inf)
+    return known.with_limit(labelled_rows(prepared, bundle.channels, VALIDATION, bundle.classes).segments, share)
 
 
 def with_rule(bundle: Bundle, tuned: Tuned) -> Bundle:

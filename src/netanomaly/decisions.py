@@ -13,16 +13,18 @@ from typing import Any
 from netanomaly.alarms.rule import AlarmRule
 from netanomaly.alarms.tuning import Tuned
 from netanomaly.calibration import Calibration
+from netanomaly.unknown import KnownRows
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """How logits become probabilities, and rows become alarms."""
+    """How logits become probabilities, which rows are like none of training, and when rows become alarms."""
 
     calibration: Calibration
     alarms: AlarmRule
+    known: KnownRows | None = None
 
     @classmethod
     def plain(cls, classes: tuple[str, ...], normal: str) -> Decisions:
@@ -31,12 +33,14 @@ class Decisions:
 
     def state(self) -> dict[str, Any]:
         """As plain values; see `from_state`."""
-        return {"calibration": self.calibration.state(), "alarms": self.alarms.state()}
+        known = None if self.known is None else self.known.state()
+        return {"calibration": self.calibration.state(), "alarms": self.alarms.state(), "known": known}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], classes: tuple[str, ...], normal: str) -> Decisions:
         """From `state`. Raises KeyError, TypeError or ValueError if it is none, or not of these classes."""
-        found = cls(Calibration.from_state(state["calibration"]), AlarmRule.from_state(state["alarms"]))
+        known = None if state["known"] is None else KnownRows.from_state(state["known"])
+        found = cls(Calibration.from_state(state["calibration"]), AlarmRule.from_state(state["alarms"]), known)
         if len(found.calibration.weights) != len(classes):
             raise ValueError(f"{len(found.calibration.weights)} calibrated classes, {len(classes)} classes")
         if set(found.alarms.thresholds) != set(classes) - {normal}:

@@ -12,7 +12,7 @@ import pandas as pd
 from netanomaly.alarms.maintenance import ANY, Maintenance
 from netanomaly.alarms.raising import Alarms
 from netanomaly.data.cells import Columns, as_text
-from netanomaly.data.ingest import InputFormat
+from netanomaly.data.ingest import UNKNOWN, InputFormat
 from netanomaly.data.reader import read_file
 from netanomaly.data.time_texts import format_times
 from netanomaly.data.timestamps import TimeFormat, parse_times
@@ -21,6 +21,8 @@ from netanomaly.evaluation.tables import table as aligned
 from netanomaly.files import write_json, write_text
 from netanomaly.reason import Reason
 
+MOSTLY = 0.5
+"""Share of an incident's rows that have to be like none of training for it to be called unknown."""
 SHOWN = 20
 """Incidents on a terminal, at most."""
 SUFFIXES = (".csv", ".json")
@@ -33,9 +35,10 @@ def incident_table(
     """One line per incident, in order of the moment at which its alarm is raised.
 
     Columns: `series`, `start`, `end` (one interval after its last row, so that start <= time < end), `raised` (the row
-    at which the alarm is raised), `label`, `peak_confidence`, `mean_confidence`, `onset_certainty`, `peak` (the row
-    with the largest confidence), `rows`, and `reason` if there are any; see `Alarms` and `Reason`. Times as RFC 3339 in
-    UTC, or counts where the data count.
+    at which the alarm is raised), `label` (`unknown` where most rows are like none of training), `looks_like` (the
+    class in any case), `peak_confidence`, `mean_confidence`, `onset_certainty`, `peak` (the row with the largest
+    confidence), `rows`, `novel`, and `reason` if there are any; see `Alarms` and `Reason`. Times as RFC 3339 in UTC, or
+    counts where the data count.
     """
     found = pd.DataFrame(
         {
@@ -43,12 +46,14 @@ def incident_table(
             "start": format_times(alarms.starts, times),
             "end": format_times(alarms.lasts + interval_ns, times),
             "raised": format_times(alarms.raised, times),
-            "label": alarms.labels,
+            "label": np.where(alarms.novel > MOSTLY, UNKNOWN, alarms.labels),
+            "looks_like": alarms.labels,
             "peak_confidence": alarms.peak_confidence.round(6),
             "mean_confidence": alarms.mean_confidence.round(6),
             "onset_certainty": alarms.onset_certainty.round(6),
             "peak": format_times(alarms.peaks, times),
             "rows": alarms.rows,
+            "novel": alarms.novel.round(6),
         }
     )
     return found if reasons is None else found.assign(reason=[_sentences(one) for one in reasons])
@@ -70,11 +75,11 @@ def write_incidents(table: pd.DataFrame, path: Path) -> None:
 def incidents_text(table: pd.DataFrame) -> str:
     """The incidents for a terminal, the last `SHOWN` of them."""
     last = table.tail(SHOWN)
-    texts = [last[name].astype(str) for name in ("series", "start", "end", "label")]
+    texts = [last[name].astype(str) for name in ("series", "start", "end", "label", "looks_like")]
     confidence = [f"{value:.2f}" for value in last["peak_confidence"]]
     rows = list(zip(*texts, confidence, strict=True))
     earlier = [f"({len(table) - len(last)} earlier ones are in the file)"] if len(table) > len(last) else []
-    return "\n".join([*aligned(("series", "start", "end", "label", "peak confidence"), rows), *earlier])
+    return "\n".join([*aligned(("series", "start", "end", "label", "looks like", "peak confidence"), rows), *earlier])
 
 
 def read_maintenance(path: Path, form: InputFormat) -> Maintenance:

@@ -94,7 +94,7 @@ class _Member:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class LabelledRows:
     """Labelled rows of a part.
 
     Attributes:
@@ -109,7 +109,7 @@ class _Rows:
     truth: NDArray[np.object_]
     names: NDArray[np.object_]
 
-    def seen(self, view: list[int] | None) -> _Rows:
+    def seen(self, view: list[int] | None) -> LabelledRows:
         """With the channels of a view alone."""
         if view is None:
             return self
@@ -198,7 +198,9 @@ class _Workshop:
     ) -> None:
         self.config, self.classes, self.device, self.log_path = prepared.config, classes, device, log_path
         self.channels, self.initial = channels.count, initial
-        self.training, self.validation = (_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION))
+        self.training, self.validation = (
+            labelled_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION)
+        )
         counts = prepared.report["train"]["classes"]
         self.counts = torch.tensor([counts.get(name, 0) for name in classes], dtype=torch.float64)
 
@@ -278,7 +280,7 @@ def _settled(config: Config, levels: Levels, members: int) -> Config:
     )
 
 
-def _rows(prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]) -> _Rows:
+def labelled_rows(prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]) -> LabelledRows:
     """The labelled rows of a part, from the segments that hold some."""
     number = {name: i for i, name in enumerate(classes)}
     segments, masks, truth = [], [], []
@@ -289,4 +291,4 @@ def _rows(prepared: Prepared, channels: Channels, part: int, classes: Sequence[s
             segments.append(channel_segment(segment, channels, targets))
             masks.append(mask)
             truth.append(segment.labels[mask])
-    return _Rows(segments, masks, np.concatenate(truth), np.array(classes, dtype=object))
+    return LabelledRows(segments, masks, np.concatenate(truth), np.array(classes, dtype=object))

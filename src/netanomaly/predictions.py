@@ -57,11 +57,11 @@ def label_files(
     shown = log.isEnabledFor(logging.INFO) and out != STANDARD_OUTPUT
     hidden = None if shown else True  # None: shown on a terminal
     with _writer(out) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
-        for table, probabilities in _answers(predictor, files, chunk_rows):
+        for table, answers in _answers(predictor, files, chunk_rows):
             if out is not None:
-                write(predictor.labelled(table, probabilities))
+                write(predictor.labelled(table, answers))
             if collector is not None:
-                collector.add(table.series, table.times, probabilities)
+                collector.add(table.series, table.times, answers[:, :-1], answers[:, -1])
             rows += len(table)
             bar.update(len(table))
     return rows
@@ -70,7 +70,7 @@ def label_files(
 def _answers(
     predictor: Predictor, files: Sequence[str], chunk_rows: int
 ) -> Iterator[tuple[Table, NDArray[np.float64]]]:
-    """Rows of the files, so many at a time (0: all), with their class probabilities (rows, K)."""
+    """Rows of the files, so many at a time (0: all), with their class probabilities and novelty (rows, K + 1)."""
     if chunk_rows == 0:
         table = predictor.read(files)
         yield table, predictor.answer(table)

@@ -17,8 +17,9 @@ from netanomaly.build_members import build_model
 from netanomaly.bundle import Bundle, load_bundle
 from netanomaly.config import Config
 from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
+from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Grid, Segment
-from netanomaly.data.ingest import NO_DATA, NO_PART, Table, find_files, read_table, table_of_frames
+from netanomaly.data.ingest import NO_DATA, NO_PART, UNKNOWN, Table, find_files, read_table, table_of_frames
 from netanomaly.errors import BundleError, DataError
 from netanomaly.incident_files import incident_table
 from netanomaly.reason import Reason
@@ -26,6 +27,7 @@ from netanomaly.reason_rows import onset, row_at
 from netanomaly.reasons import AskedIncident, Explainer
 from netanomaly.rows_written import with_rows_written
 from netanomaly.training.engine import segment_logits
+from netanomaly.unknown import KnownRows
 
 
 class Predictor:
@@ -49,6 +51,7 @@ class Predictor:
         self.facts = bundle.facts
         self.device = device
         self.channels = bundle.channels
+        self._known = _of_measured(bundle.decisions.known, self.config, bundle.channels)
         try:
             with torch.random.fork_rng(devices=[]):  # fresh weights are drawn first: leave the caller's draws alone
                 self.model = build_model(self.config, bundle.channels.count, len(bundle.classes))
@@ -64,8 +67,9 @@ class Predictor:
         ones: give at least `facts["history_rows"]` of them before the first row that matters.
 
         Returns:
-            One row per input row, same order and index: series, timestamp, label, confidence, and p_<class> for
-            every class. A row in which nothing was measured is `no_data`, with zeros.
+            One row per input row, same order and index: series, timestamp, label, confidence, p_<class> for every
+            class, and novelty. A row in which nothing was measured is `no_data`, with zeros; one with a novelty above
+            1 is `unknown`: like none of training.
 
         Raises:
             DataError: the frame breaks the format, or no series has as many rows as one window.
@@ -93,7 +97,8 @@ class Predictor:
         """
         form = build_input_format(self.config.data).without_label()
         table, collector = table_of_frames([(frame, NO_PART, "frame")], form), self.collector()
-        collector.add(table.series, table.times, self.answer(table))
+        answers = self.answer(table)
+        collector.add(table.series, table.times, answers[:, :-1], answers[:, -1])
         return incident_table(collector.alarms(), form.times, collector.interval_ns)
 
     def collector(self) -> AlarmCollector:
@@ -147,24 +152,44 @@ class Predictor:
 
         Zeros where nothing was measured, and where it was not asked for.
         """
+        return [rows[:, :-1] for rows in self.answers(segments, wanted)]
+
+    def answers(
+        self, segments: Sequence[Segment], wanted: Sequence[NDArray[np.bool_]] | None = None
+    ) -> list[NDArray[np.float64]]:
+        """The same with a column more, how unlike training the row is: novelty, above 1 for `unknown`. (T, K + 1)"""
         masks = wanted if wanted is not None else [np.ones(len(segment), dtype=bool) for segment in segments]
         asked = [index for index, mask in enumerate(masks) if mask.any()]
         inputs = [
             channel_segment(segments[index], self.channels, np.where(masks[index], 0, IGNORED)) for index in asked
         ]
-        result = [np.zeros((len(segment), len(self.classes))) for segment in segments]
+        result = [np.zeros((len(segment), len(self.classes) + 1)) for segment in segments]
         for index, rows in zip(asked, self.score(inputs), strict=True):
             result[index] = rows
         return result
 
     def score(self, inputs: Sequence[ChannelSegment]) -> list[NDArray[np.float64]]:
-        """Class probabilities of the steps that have a target, (T, K) per segment; zeros at all others."""
+        """Class probabilities and novelty of the steps that have a target, (T, K + 1) per segment; zeros elsewhere."""
         with threads(self.config):
             logits = segment_logits(self.model, inputs, len(self.classes), self.model.history_rows, self.device)
         asked = [(given.targets != IGNORED)[:, None] for given in inputs]
-        return [self.answers(rows) * mask for rows, mask in zip(logits, asked, strict=True)]
+        strange = [self.novelty(given.channels, given.valid)[:, None] for given in inputs]
+        triples = zip(logits, strange, asked, strict=True)
+        return [np.concatenate([self.calibrated(rows), novelty], axis=1) * mask for rows, novelty, mask in triples]
 
-    def answers(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    def novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How unlike all training rows each row of a segment is, above 1 for `unknown`. (T, C), (T,) to (T,)"""
+        if self._known is None or self._known.limit == np.inf:
+            return np.zeros(len(valid))
+        return self._known.score(channels, valid) / self._known.limit
+
+    def newest_novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The same for the newest row of n series, from the rows that the encoder joins. (n, S, C), (n, S) to (n,)"""
+        if self._known is None or self._known.limit == np.inf:
+            return np.zeros(len(valid))
+        return self._known.newest(channels, valid) / self._known.limit
+
+    def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         """Calibrated probabilities of the model's logits, (rows, K) to (rows, K).
 
         Raises:
@@ -177,22 +202,23 @@ class Predictor:
             )
         return self.decisions.calibration.probabilities(logits)
 
-    def labelled(self, table: Table, probabilities: NDArray[np.float64]) -> pd.DataFrame:
-        """The answer to each row of a table, from its class probabilities (rows, K); see `predict`."""
+    def labelled(self, table: Table, answers: NDArray[np.float64]) -> pd.DataFrame:
+        """The answer to each row of a table, from its class probabilities and novelty (rows, K + 1); see `predict`."""
+        probabilities, novelty = answers[:, :-1], answers[:, -1]
         named = self.decisions.calibration.named(probabilities)
         known = pd.DataFrame(
             {
                 "series": table.series,
                 "timestamp": table.time_texts,
-                "label": self.name(probabilities),
+                "label": np.where(novelty > 1, UNKNOWN, self.name(probabilities)),
                 "confidence": probabilities[np.arange(len(named)), named],
             }
         )
         columns = [f"p_{name}" for name in self.classes]
-        return pd.concat([known, pd.DataFrame(probabilities, columns=columns)], axis=1)
+        return pd.concat([known, pd.DataFrame(answers, columns=[*columns, "novelty"])], axis=1)
 
     def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
-        """The label of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
+        """The class of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""
         best = np.array(self.classes, dtype=object)[self.decisions.calibration.named(probabilities)]
         return np.where(probabilities.any(axis=1), best, NO_DATA)
 
@@ -200,9 +226,9 @@ class Predictor:
         return self.labelled(table, self.answer(table))
 
     def answer(self, table: Table) -> NDArray[np.float64]:
-        """Class probabilities of all rows of a table, (rows, K). Raises DataError as of `grid`."""
+        """Class probabilities and novelty of all rows of a table, (rows, K + 1). Raises DataError as of `grid`."""
         grid = self.grid(table)
-        return grid.to_rows(self.probabilities(grid.segments))
+        return grid.to_rows(self.answers(grid.segments))
 
     def _explain(self, table: Table, series: str, at: object) -> Reason:
         grid, form = self.grid(table), build_input_format(self.config.data)
@@ -213,6 +239,15 @@ class Predictor:
             raise DataError(f"{table.where(row)}: nothing was measured in this row, so there is nothing to explain")
         asked = AskedIncident(0, onset(labels, step, self.config.data.normal), step, labels[step])
         return self.reasons([segment], table, [asked])[0]
+
+
+def _of_measured(known: KnownRows | None, config: Config, channels: Channels) -> KnownRows | None:
+    """What is known of the channels of metrics that the rows have."""
+    absent = [not metric.measured for metric in config.data.metrics]
+    if known is None or not any(absent):
+        return known
+    silent = np.flatnonzero(np.tile(absent, channels.count // len(absent)))  # groups of one channel of every metric
+    return known.without(silent.tolist())
 
 
 def load(directory: str | PathLike[str], device: str | None = None, overrides: Iterable[str] = ()) -> Predictor:

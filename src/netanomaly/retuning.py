@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from netanomaly.alarms.rule import AlarmRule
 from netanomaly.bundle import Bundle, load_bundle, save_content
 from netanomaly.data_quality import fill_gaps_of_labels
-from netanomaly.deciding import tuned_again, with_rule
+from netanomaly.deciding import tuned_again, with_rule, with_unknown_share
+from netanomaly.decisions import Decisions
 from netanomaly.errors import ConfigError
 from netanomaly.interrupts import whole
 from netanomaly.predictor import load
@@ -39,6 +39,23 @@ def retune(directory: Path, false_alarms_per_day: float | None, overrides: Itera
     return _saved(directory, with_rule(replace(bundle, config=config), tuned))
 
 
+def retune_unknown(directory: Path, share: float, overrides: Iterable[str] = ()) -> Bundle:
+    """Choose again, on the validation rows, above which novelty rows are unknown.
+
+    Args:
+        share: of the validation rows that may be; 0: no row is ever called unknown.
+        overrides: as for `retune`.
+
+    Raises:
+        ConfigError, DataError, BundleError: as of `retune`; or the share is none.
+    """
+    if not 0 <= share < 1:
+        raise ConfigError(f"--unknown-share {share}: give a share from 0 to less than 1")
+    predictor = load(directory, overrides=overrides)
+    prepared = fill_gaps_of_labels(prepare_again(predictor, predictor.config))
+    return _saved(directory, with_unknown_share(load_bundle(directory), prepared, share))
+
+
 def change_rule(directory: Path, changes: Mapping[str, Any], thresholds: Mapping[str, float]) -> Bundle:
     """Change single values of the rule by hand.
 
@@ -63,14 +80,18 @@ def change_rule(directory: Path, changes: Mapping[str, Any], thresholds: Mapping
     return _saved(directory, replace(bundle, decisions=decisions, facts={**facts, "alarms": {"by_hand": True}}))
 
 
-def rule_text(rule: AlarmRule) -> str:
-    """The rule for a terminal."""
+def decisions_text(decisions: Decisions) -> str:
+    """The rule for alarms, and what is unknown, for a terminal."""
+    rule, known = decisions.alarms, decisions.known
     lines = [f"{name}: raised at a probability of {value:g}" for name, value in rule.thresholds.items()]
     return "\n".join(
         [
             *lines,
             f"goes on above {rule.hysteresis:g} times that; {rule.min_rows} rows at least; "
             f"pauses of up to {rule.merge_rows} rows do not end an incident",
+            "no row is called unknown"
+            if known is None or known.limit == float("inf")
+            else f"unknown: further than {known.limit:.3g} from all that training has seen (a usual row: about 1)",
         ]
     )
 

@@ -22,6 +22,7 @@ from netanomaly.data.ingest import NO_DATA, UNLABELLED, Table
 from netanomaly.data.splits import TEST, TRAIN
 from netanomaly.errors import DataError, NetanomalyError
 from netanomaly.evaluation.baselines import majority, random_answers
+from netanomaly.evaluation.novelty import unknown_scores
 from netanomaly.evaluation.reliability import reliability
 from netanomaly.evaluation.report import evaluation_report
 from netanomaly.evaluation.rows import Answers, ScoredRows
@@ -75,7 +76,8 @@ def evaluate(
     if not counted.any():
         raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
     rows = scored_rows(predictor.config, table, counted)
-    probabilities = grid.to_rows(predictor.probabilities(grid.segments, wanted))[counted]
+    answers = grid.to_rows(predictor.answers(grid.segments, wanted))[counted]
+    probabilities = answers[:, :-1]
     model = Answers(predictor.name(probabilities), tuple(predictor.classes), probabilities)
     baselines: dict[str, Answers] = {}
     if prepared is not None:
@@ -84,6 +86,7 @@ def evaluate(
     report = evaluation_report(rows, model, baselines)
     report["alarms"] = alarm_scores(rows, _alarms(predictor, rows, probabilities))
     report["calibration"] = _calibration(predictor, rows, model)
+    report["unknown"] = unknown_scores(rows.truth, answers[:, -1], predictor.classes)
     report.update(notes)
     _tell_training_series(report, predictor.facts["split"]["train"]["series"] if files else ())
     if out is not None:

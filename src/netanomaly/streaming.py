@@ -110,14 +110,14 @@ class StreamingPredictor:
         Raises:
             DataError: the arrays do not fit, or as for `update`. None is taken then.
         """
-        return self._advance(table_of_arrays(series, np.asarray(times), np.asarray(values), self._form))
+        return self._advance(table_of_arrays(series, np.asarray(times), np.asarray(values), self._form))[:, :-1]
 
     def _advance(self, table: Table) -> NDArray[np.float64]:
-        """Class probabilities of the next rows. (rows, K)"""
-        probabilities = np.zeros((len(table), len(self.predictor.classes)))
+        """Class probabilities and novelty of the next rows. (rows, K + 1)"""
+        answers = np.zeros((len(table), len(self.predictor.classes) + 1))
         self._refuse_cut()
         if not len(table):
-            return probabilities
+            return answers
         known, slots = len(self._slots), self._slots_of(table.series)
         order = np.lexsort((table.times, slots))  # series by series, each in order of time
         is_first = np.diff(slots[order], prepend=-1) != 0
@@ -132,9 +132,9 @@ class StreamingPredictor:
             for number in range(int(turn.max()) + 1):
                 rows = order[turn == number]  # one of each series at most
                 for some in np.split(rows, range(AT_ONCE, len(rows), AT_ONCE)):
-                    probabilities[some] = self._take(slots[some], table.times[some], table.values[some])
+                    answers[some] = self._take(slots[some], table.times[some], table.values[some])
         self._cut = False
-        return probabilities
+        return answers
 
     @property
     def is_whole(self) -> bool:
@@ -186,7 +186,7 @@ class StreamingPredictor:
     def _take(
         self, slots: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Class probabilities of one new row of each of n series. (n,), (n,), (n, M) to (n, K)"""
+        """Class probabilities and novelty of a new row of each of n series. (n,), (n,), (n, M) to (n, K + 1)"""
         placed = self._grid.take(slots, times, values)
         step = self._grid.state["step"][slots]
         self._values[slots[placed.starts]], self._valid[slots[placed.starts]] = np.nan, False
@@ -202,7 +202,7 @@ class StreamingPredictor:
         return self._answers(slots, step) * measured[:, None]
 
     def _answers(self, slots: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Class probabilities of the newest rows, whose channels are in their rings. (n, K)"""
+        """Class probabilities and novelty of the newest rows, whose channels are in their rings. (n, K + 1)"""
         model, device, at = self.predictor.model, self.predictor.device, slots[:, None]
         channels = self._channels[at, _last(step, self._kernel, self._kernel)]  # (n, kernel, C)
         joined = self._valid[at, _last(step, self._kernel, self._kept)]  # (n, kernel)
@@ -211,7 +211,8 @@ class StreamingPredictor:
         self._memory[slots, step % self._window] = model.remember(newest)
         remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, M R)
         logits = model.recall(newest, remembered, torch.from_numpy(held).to(device))
-        return self.predictor.answers(logits.float().cpu().numpy())
+        novelty = self.predictor.newest_novelty(channels, joined)
+        return np.concatenate([self.predictor.calibrated(logits.float().cpu().numpy()), novelty[:, None]], axis=1)
 
     def _refuse(
         self, table: Table, slots: NDArray[np.int64], order: NDArray[np.int64], is_first: NDArray[np.bool_]

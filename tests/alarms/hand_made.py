@@ -47,6 +47,7 @@ def alarms(*told: tuple[str, str, int, int, int]) -> Alarms:
         ones,
         ones,
         ones.astype(np.int64),
+        0 * ones,
     )
 
 

@@ -29,6 +29,7 @@ class Alarms:
         onset_certainty: its probability in the first row against that at the peak: near 1 if it came at once, near 0
             if it crept in. (n,)
         rows: how many rows count for it. (n,)
+        novel: share of these rows that are like none of training. (n,)
     """
 
     series: NDArray[np.object_]
@@ -41,6 +42,7 @@ class Alarms:
     mean_confidence: NDArray[np.float64]
     onset_certainty: NDArray[np.float64]
     rows: NDArray[np.int64]
+    novel: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -51,13 +53,14 @@ class Alarms:
 
 @dataclass(frozen=True)
 class _Counting:
-    """Rows that count for a class: number of the series and of the class, time, probability, threshold reached. (n,)"""
+    """Rows that count for a class: numbers of series and class, time, probability, threshold reached, novel. (n,)"""
 
     series: NDArray[np.int64]
     classes: NDArray[np.int64]
     times: NDArray[np.int64]
     confidence: NDArray[np.float64]
     is_sure: NDArray[np.bool_]
+    is_novel: NDArray[np.bool_]
 
     def __getitem__(self, which: NDArray[np.int64]) -> _Counting:
         return _Counting(*(getattr(self, field.name)[which] for field in fields(self)))
@@ -78,10 +81,19 @@ class AlarmCollector:
         self._series: dict[str, int] = {}
         self._parts: list[_Counting] = []
 
-    def add(self, series: NDArray[np.object_], times: NDArray[np.int64], probabilities: NDArray[np.floating]) -> None:
-        """Take rows in any order; times in ns since 1970, probabilities zero where nothing was measured.
+    def add(
+        self,
+        series: NDArray[np.object_],
+        times: NDArray[np.int64],
+        probabilities: NDArray[np.floating],
+        novelty: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Take rows in any order.
 
-        (rows,), (rows,), (rows, K)
+        Args:
+            series, times: of each row, in nanoseconds since 1970. (rows,)
+            probabilities: of the classes, zero where nothing was measured. (rows, K)
+            novelty: how unlike training each row is, above 1 for unknown; None: that is not known. (rows,)
         """
         against = probabilities / self._limits  # (rows, K)
         best = against.argmax(axis=1)
@@ -96,6 +108,7 @@ class AlarmCollector:
                 times[rows],
                 probabilities[rows, best[rows]].astype(np.float64),
                 reached[rows] >= 1,
+                np.zeros(len(rows), dtype=bool) if novelty is None else novelty[rows] > 1,
             )
         )
 
@@ -116,7 +129,7 @@ class AlarmCollector:
         """All rows by series, class and time, without second rows of one moment."""
         if not self._parts:
             nothing = np.empty(0, dtype=np.int64)
-            return _Counting(nothing, nothing, nothing, nothing.astype(np.float64), nothing.astype(np.bool_))
+            return _Counting(nothing, nothing, nothing, nothing.astype(np.float64), *[nothing.astype(np.bool_)] * 2)
         joined = _Counting(*(np.concatenate([getattr(p, f.name) for p in self._parts]) for f in fields(_Counting)))
         self._parts = [joined]
         rows = joined[np.lexsort((joined.times, joined.classes, joined.series))]
@@ -148,6 +161,7 @@ class AlarmCollector:
             mean_confidence=sums[told] / counts[told],
             onset_certainty=rows.confidence[starts] / rows.confidence[peaks],
             rows=counts[told],
+            novel=np.bincount(number, weights=rows.is_novel, minlength=len(counts))[told] / counts[told],
         )
         return found[np.lexsort((found.labels.astype(str), found.series.astype(str), found.raised))]
 

@@ -2,7 +2,7 @@
 
 First one threshold for all classes is tried with every way to count rows; then the thresholds move one by one, as
 long as that helps. Few incidents carry the choice, so a class that has few gets no lower threshold than all have, and
-of rules that do as well here the most careful one is taken. Still: what holds on validation, other series need not
+of thresholds that do as well here the middle one is taken. Still: what holds on validation, other series need not
 keep. A second alarm for one incident counts against a rule as a false one does (in F1, not in the false alarms).
 """
 
@@ -76,7 +76,7 @@ def tune(
     search = _Search(rows, probabilities, classes, false_alarms_per_day)
     plain = AlarmRule.plain(classes, rows.normal)
     start = plain if hysteresis is None else replace(plain, hysteresis=hysteresis)
-    best = max(_first_rules(start), key=search.score)
+    best = _middle_of_best(list(_first_rules(start)), search)
     common = next(iter(best.thresholds.values()), 1.0)
     for _ in range(PASSES):
         before = best
@@ -96,6 +96,21 @@ def _first_rules(start: AlarmRule) -> Iterator[AlarmRule]:
         yield replace(
             start, thresholds=dict.fromkeys(start.thresholds, value), min_rows=min_rows, merge_rows=merge_rows
         )
+
+
+def _middle_of_best(rules: list[AlarmRule], search: _Search) -> AlarmRule:
+    """Of the rules that do best, and count rows as the first of them does, the one with the middle threshold.
+
+    Any threshold between the false peaks and the true ones does as well here; elsewhere both lie a little otherwise.
+    """
+    first = max(rules, key=search.score)
+    alike = [
+        rule
+        for rule in rules
+        if (rule.min_rows, rule.merge_rows) == (first.min_rows, first.merge_rows)
+        and search.score(rule) == search.score(first)
+    ]
+    return alike[len(alike) // 2]
 
 
 class _Search:

@@ -28,12 +28,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     tune.add_argument("--hysteresis", type=float, metavar="SHARE", help="of the threshold, above which it goes on")
     tune.add_argument("--min-rows", type=int, metavar="N", help="rows until it is raised")
     tune.add_argument("--merge-rows", type=int, metavar="N", help="rows of a pause that does not end it")
+    tune.add_argument(
+        "--unknown-share", type=float, metavar="SHARE", help="of the validation rows that may be called unknown"
+    )
     tune.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from netanomaly.bundle import load_bundle
-    from netanomaly.retuning import change_rule, retune, rule_text
+    from netanomaly.retuning import change_rule, decisions_text, retune, retune_unknown
 
     directory = bundle_directory(options.bundle)
     given = {key: getattr(options, key) for key in ("hysteresis", "min_rows", "merge_rows")}
@@ -44,9 +47,11 @@ def _run(options: argparse.Namespace) -> None:
     bundle = load_bundle(directory)
     if options.best_f1 or options.false_alarms_per_day is not None:
         bundle = retune(directory, options.false_alarms_per_day, overrides(options))
+    if options.unknown_share is not None:
+        bundle = retune_unknown(directory, options.unknown_share, overrides(options))
     if changes or thresholds:
         bundle = change_rule(directory, changes, thresholds)
-    print(rule_text(bundle.decisions.alarms))
+    print(decisions_text(bundle.decisions))
 
 
 def _threshold(text: str) -> tuple[str, float]:

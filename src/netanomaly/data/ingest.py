@@ -29,6 +29,9 @@ UNLABELLED = ""
 NO_DATA = "no_data"
 """The predicted label of a row in which nothing was measured; no row of the input may have it."""
 
+UNKNOWN = "unknown"
+"""The predicted label of a row that is like none of training; no row of the input may have it."""
+
 NO_PART = -1
 """The part of a row whose file belongs to no particular split."""
 
@@ -195,11 +198,12 @@ def table_of_frames(frames: Sequence[tuple[pd.DataFrame, int, str]], form: Input
 
 
 def refuse_reserved(labels: NDArray[np.object_], column: str, where: Where) -> None:
-    """Raise a DataError if a label is the one that only predictions may have."""
-    for row in np.flatnonzero(labels == NO_DATA)[:1]:
+    """Raise a DataError if a label is one that only predictions may have."""
+    for row in np.flatnonzero((labels == NO_DATA) | (labels == UNKNOWN))[:1]:
+        meant = "rows without any measurement" if labels[row] == NO_DATA else "rows like none of training"
         raise DataError(
-            f"{where(int(row))}, column '{column}': the label '{NO_DATA}' is reserved for rows without any "
-            "measurement; rename it"
+            f"{where(int(row))}, column '{column}': the label '{labels[row]}' is reserved for {meant}; rename it, or "
+            "leave it empty where the state is not known"
         )
 
 

@@ -190,6 +190,16 @@ def _alarms(scores: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _unknown(found: Mapping[str, Any]) -> list[str]:
+    """How many rows `predict` would call unknown; the scores name every row."""
+    shares = {
+        "of the classes of training": found.get("known_called_unknown"),
+        "of others": found.get("new_called_unknown"),
+    }
+    told = [f"{share:.1%} of the rows {which}" for which, share in shares.items() if share is not None]
+    return [f"called unknown by predict (the scores here name every row): {', '.join(told)}"] if told else []
+
+
 def _calibration(found: Mapping[str, Any]) -> list[str]:
     before, after = found["before"], found["after"]
     return [
@@ -200,7 +210,7 @@ def _calibration(found: Mapping[str, Any]) -> list[str]:
 
 def _remarks(report: Mapping[str, Any]) -> list[str]:
     """What is out of the ordinary, a line each."""
-    lines = []
+    lines = _unknown(report.get("unknown", {}))
     worst = report["worst_series"]
     if worst is not None:
         lines.append(f"worst series (of those with an incident): {worst['name']}, macro-F1 {score(worst['macro_f1'])}")
