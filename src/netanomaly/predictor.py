@@ -26,6 +26,7 @@ from netanomaly.reason import Reason
 from netanomaly.reason_rows import onset, row_at
 from netanomaly.reasons import AskedIncident, Explainer
 from netanomaly.rows_written import with_rows_written
+from netanomaly.starter import is_starter, starter_directory
 from netanomaly.training.engine import segment_logits
 from netanomaly.unknown import KnownRows
 
@@ -254,7 +255,7 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
     """The predictor of a bundle.
 
     Args:
-        directory: of a training run.
+        directory: of a training run, or `starter` for the bundle that comes with the package.
         device: `cpu`, `cuda` or `auto`; default: as in the config. A bundle does not know where it was trained.
         overrides: `data.key=value` changes to how rows are written (separator, columns, units ...); `CHANGEABLE`
             lists the keys.
@@ -263,6 +264,7 @@ def load(directory: str | PathLike[str], device: str | None = None, overrides: I
         BundleError: there is no bundle, or it is damaged.
         ConfigError: an override changes what the weights depend on, or the device is not there.
     """
-    bundle = load_bundle(Path(directory))
+    place = Path(directory)
+    bundle = load_bundle(starter_directory() if is_starter(place) else place)
     config = with_rows_written(bundle.config, overrides)
     return Predictor(bundle, build_device(device or config.device), config)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netanomaly.errors import ConfigError
+from netanomaly.starter import is_starter, starter_directory
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def overrides(options: argparse.Namespace) -> list[str]:
 
 
 def bundle_directory(path: Path) -> Path:
-    """The run's directory, from itself or from the YAML file that it was trained with."""
+    """The run's directory, from itself, from the YAML file that it was trained with, or of the starter bundle."""
+    if is_starter(path):
+        return starter_directory()
     if path.suffix not in (".yaml", ".yml"):
         return path
     from netanomaly.config import load_config

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, overrides
 from netanomaly.errors import ConfigError
+from netanomaly.starter import is_starter
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -39,6 +40,9 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.retuning import change_rule, decisions_text, retune, retune_unknown
 
     directory = bundle_directory(options.bundle)
+    changing = {"threshold", "hysteresis", "min_rows", "merge_rows", "false_alarms_per_day", "best_f1", "unknown_share"}
+    if is_starter(options.bundle) and any(getattr(options, name) not in (None, False, []) for name in changing):
+        raise ConfigError(f"tune: the starter bundle is the package's; copy {directory} and tune the copy")
     given = {key: getattr(options, key) for key in ("hysteresis", "min_rows", "merge_rows")}
     changes = {key: value for key, value in given.items() if value is not None}
     thresholds = dict(_threshold(text) for text in options.threshold)

@@ -67,6 +67,7 @@ def _card(directory: Path, bundle: Bundle) -> dict[str, Any]:
         "validation_macro_f1": facts.get("training", {}).get("validation_macro_f1"),
         "init_from": facts.get("init_from"),
         "evaluation": _evaluation(directory),
+        "card": facts.get("card"),
     }
 
 
@@ -116,7 +117,20 @@ def bundle_text(card: dict[str, Any]) -> str:
     metrics = [("metric", "column", "unit", "kind")]
     metrics += [(m["name"], m["column"], m["unit"], m["kind"]) for m in expects["metrics"]]
     parts = [aligned(about), aligned(metrics), _trained(trained), _scores(card), _classes(card)]
+    parts += _limits(card["card"])
     return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _limits(card: dict[str, Any] | None) -> list[list[str]]:
+    """How a bundle for many uses does with some of its metrics only, and what it cannot know."""
+    if card is None:
+        return []
+    rows = [
+        (one["metrics"], score(one["macro_f1"]), score(one["recall"]), f"{one['false_alarms_per_series_day']:.0f}")
+        for one in card["metrics"]
+    ]
+    header = ("test links, with these metrics only", "macro-F1", "incidents found", "false alarms a link and day")
+    return [table(header, rows), ["it cannot know:", *(f"- {text}" for text in card["cannot_know"])]]
 
 
 def _rows(counts: list[int]) -> str:

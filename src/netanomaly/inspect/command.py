@@ -31,6 +31,7 @@ class Wishes:
         convert: where to write the wide table of an export; what follows is of that table.
         write_config: where to write a configuration.
         overwrite: replace what is there.
+        bundle, directory: that the configuration is for, as it was given, and where it is; None: for training.
     """
 
     rows: int = 50_000
@@ -38,6 +39,8 @@ class Wishes:
     convert: Path | None = None
     write_config: Path | None = None
     overwrite: bool = False
+    bundle: str | None = None
+    directory: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def inspect_files(patterns: Sequence[str], wishes: Wishes, as_json: bool) -> Ans
     elif export is not None and not export.is_wide:
         return _only_named(paths, export, wishes, as_json)
     found = survey(paths, wishes.incidents, wishes.rows)
-    starter, problem = _started(found, patterns, wishes.write_config)
+    starter, problem = _started(found, patterns, wishes)
     if as_json:
         tree = _values(found, export, wishes, starter)
         return Answer(json.dumps(tree, indent=2, ensure_ascii=False, default=str), problem)
@@ -75,14 +78,21 @@ def inspect_files(patterns: Sequence[str], wishes: Wishes, as_json: bool) -> Ans
     return Answer("\n\n".join(parts), problem)
 
 
-def _started(found: Survey, patterns: Sequence[str], place: Path | None) -> tuple[Starter | None, str | None]:
+def _started(found: Survey, patterns: Sequence[str], wishes: Wishes) -> tuple[Starter | None, str | None]:
     """The configuration, written, or why there is none."""
+    place = wishes.write_config
     if place is None:
         return None, None
+    from netanomaly.bundle import load_bundle
+    from netanomaly.inspect.for_bundle import rows_for_bundle
     from netanomaly.inspect.starter_config import default_run_dir, starter_config  # what trains takes long to load
 
     try:
-        starter = starter_config(found, patterns, default_run_dir(place), str(place))
+        if wishes.bundle is None or wishes.directory is None:
+            starter = starter_config(found, patterns, default_run_dir(place), str(place))
+        else:
+            config = load_bundle(wishes.directory).config
+            starter = rows_for_bundle(found, patterns, str(place), wishes.bundle, config)
     except DataError as error:
         sampled = "" if found.is_whole else f"; only {found.rows:,} rows were looked through, --rows 0 takes all"
         return None, f"{error} (so {place} is not written{sampled})"
@@ -130,6 +140,9 @@ def _to_convert(paths: Sequence[Path]) -> str:
 def _told(starter: Starter, wishes: Wishes) -> str:
     place = wishes.write_config
     lines = [f"config: {place} ({starter.rows:,} rows read with it)"]
+    if wishes.bundle is not None:
+        then = f"look the matches through, then: netanomaly predict {wishes.bundle} FILE --data {place}"
+        return "\n".join([*lines, then])
     if starter.problem is None:
         return "\n".join([*lines, f"ready: netanomaly train {place}"])
     return "\n".join([*lines, f"not ready to train: {starter.problem}; {place} says what to do"])

@@ -47,7 +47,7 @@ def starter_config(survey: Survey, files: Sequence[str], run_dir: str, name: str
         raise DataError(
             f"{survey.files[0]}: no series has rows of two different times; nothing can be learnt from that"
         )
-    lines = _data(survey, survey.time, survey.rhythm, files)
+    lines = data_lines(survey, survey.time, survey.rhythm, files)
     tree: dict[str, Any] = {"data": {key: value for key, value, _ in lines}, "run_dir": run_dir}
     rows = rows_read({**tree, "data": {k: v for k, v in tree["data"].items() if k not in ("label", "incidents")}})
     split = None
@@ -62,8 +62,8 @@ Line = tuple[str, Any, str]
 """Key, value and comment."""
 
 
-def _data(survey: Survey, time: TimeGuess, rhythm: Rhythm, files: Sequence[str]) -> list[Line]:
-    """The section `data`, but for the split; only what differs from the defaults."""
+def data_lines(survey: Survey, time: TimeGuess, rhythm: Rhythm, files: Sequence[str]) -> list[Line]:
+    """Keys, values and comments of the section `data`, but for the split; only what differs from the defaults."""
     dialect, label, series = survey.dialect, survey.label, survey.series
     notes = "; ".join(dialect.notes)
     lines: list[Line] = [("files", list(files) if len(files) > 1 else files[0], "seen from the current directory")]
@@ -132,11 +132,11 @@ def _text(
         "",
         "data:",
     ]
-    for key, value, comment in lines:
-        text += _line(key, value, comment) if key != "metrics" else _metrics(survey)
+    for key, value, why in lines:
+        text += key_lines(key, value, why) if key != "metrics" else _metrics(survey)
     if split is not None:
         keys = [f"    {key}: {dump_flow(value)}" for key, value in split.keys.items()]
-        text += [f"  split: # {_comment(split.reason)}", *keys]
+        text += [f"  split: # {comment(split.reason)}", *keys]
     return "\n".join(text) + "\n"
 
 
@@ -145,7 +145,7 @@ def _ready(survey: Survey, problem: str | None, name: str) -> list[str]:
     if problem is None:
         return [f"# Ready to train: netanomaly train {name}"]
     if survey.label is not None:
-        return ["# NOT READY TO TRAIN:", f"# {_comment(problem)}"]
+        return ["# NOT READY TO TRAIN:", f"# {comment(problem)}"]
     series = ",".join((*survey.series.columns, "")) if survey.series else ""
     return [
         "# NOT READY TO TRAIN: no labels. A classifier learns from rows whose state is known; add to data:",
@@ -155,8 +155,9 @@ def _ready(survey: Survey, problem: str | None, name: str) -> list[str]:
     ]
 
 
-def _line(key: str, value: Any, comment: str) -> list[str]:
-    behind = f" # {_comment(comment)}" if comment else ""
+def key_lines(key: str, value: Any, why: str) -> list[str]:
+    """A key of `data` with its value, and why it has it as a comment."""
+    behind = f" # {comment(why)}" if why else ""
     if isinstance(value, dict):
         return [f"  {key}:{behind}", *(f"    {inner}: {dump_flow(item)}" for inner, item in value.items())]
     return [f"  {key}: {dump_flow(value)}{behind}"]
@@ -167,12 +168,12 @@ def _metrics(survey: Survey) -> list[str]:
     text = ["  metrics:"]
     for metric in survey.metrics:
         why = metric.unit_reason + (f"; counter: {metric.kind_reason}" if metric.kind == "counter" else "")
-        text.append(f"    - {dump_flow(_metric(metric))} # {_comment(why)}")
-    text += [f"    # left out: {_comment(f'{column.column}: {column.reason}')}" for column in survey.left_out]
+        text.append(f"    - {dump_flow(_metric(metric))} # {comment(why)}")
+    text += [f"    # left out: {comment(f'{column.column}: {column.reason}')}" for column in survey.left_out]
     return text
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """A text that stays on its line, and is not too long for it."""
     plain = "".join(character if character.isprintable() else "?" for character in text)
     return plain if len(plain) <= _WIDTH else plain[: _WIDTH - 3] + "..."

@@ -1,0 +1,99 @@
+"""Which columns are the metrics that a bundle knows: by what their names speak of, and by their quantity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from netanomaly.config import MetricConfig
+from netanomaly.data.schema import quantity
+from netanomaly.inspect.guesses import MetricGuess
+from netanomaly.inspect.units import words_of
+
+_SPOKEN = {
+    "throughput": ("throughput", "octets", "bytes", "bits", "bps", "bitrate", "traffic", "bandwidth", "mbps", "kbps"),
+    "received": ("rx", "in", "hcin", "receive", "received", "recv", "down", "download", "ingress", "input"),
+    "sent": ("tx", "out", "hcout", "transmit", "transmitted", "sent", "up", "upload", "egress", "output"),
+    "packets": ("packets", "packet", "pkts", "pkt", "pps", "frames", "ucast"),
+    "rtt": ("rtt", "ping", "latency", "delay", "srtt"),
+    "jitter": ("jitter", "mdev", "ipdv", "pdv"),
+    "loss": ("loss", "lost"),
+    "drops": ("drops", "drop", "dropped", "discards", "discard"),
+    "retransmits": ("retransmits", "retransmit", "retrans", "retransmitted", "retransmissions", "retr"),
+    "flows": ("flows", "flow", "connections", "conns", "sessions", "conntrack"),
+    "new": ("new", "opened", "created"),
+    "resets": ("resets", "reset", "rst", "rsts"),
+    "extreme": ("max", "maximum", "min", "minimum", "p95", "p99", "worst", "best", "nominal", "limit", "capacity"),
+}
+"""What names speak of, and the words for it. `extreme` keeps `rtt_max` from being taken for a usual RTT."""
+_CONCEPT = {word: concept for concept, words in _SPOKEN.items() for word in words}
+_COUNTS = {"1": "packet", "1/s": "packet/s", "packet": "1", "packet/s": "1/s"}
+"""Numbers of things are written with and without saying of what."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A metric of a bundle and the column that it is, with the unit and kind to read it with; None: there is none."""
+
+    metric: MetricConfig
+    column: MetricGuess | None
+    reason: str
+
+
+def match_metrics(known: Sequence[MetricConfig], found: Sequence[MetricGuess]) -> list[Match]:
+    """For each metric of a bundle, in order, the column whose name speaks most nearly of the same.
+
+    A column is taken once, and only if its quantity fits; names that are equal come first.
+    """
+    pairs = [
+        (worth, m, f)
+        for m, metric in enumerate(known)
+        for f, guess in enumerate(found)
+        if (worth := _alike(metric, guess)) > 0 and _fitting(guess, metric) is not None
+    ]
+    taken: dict[int, int] = {}
+    for _, m, f in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
+        if m not in taken and f not in taken.values():
+            taken[m] = f
+    return [_match(metric, found[taken[m]] if m in taken else None) for m, metric in enumerate(known)]
+
+
+def _match(metric: MetricConfig, guess: MetricGuess | None) -> Match:
+    if guess is None:
+        return Match(metric, None, "no column speaks of it")
+    fitting = _fitting(guess, metric)
+    if metric.name == guess.column or metric.column == guess.column:
+        return Match(metric, fitting, "the same name")
+    ours, theirs = _concepts(metric.name), _concepts(guess.column)
+    untold = ours - theirs
+    reason = f"both speak of {' and '.join(sorted(ours & theirs))}"
+    if untold:
+        reason += f"; the header does not say {' or '.join(sorted(untold))}"
+    return Match(metric, fitting, reason)
+
+
+def _alike(metric: MetricConfig, guess: MetricGuess) -> float:
+    """2 for one name, else the share of what the names speak of that both do; 0 if they contradict each other."""
+    if guess.column in (metric.name, metric.column):
+        return 2.0
+    ours, theirs = _concepts(metric.name), _concepts(guess.column)
+    if not ours & theirs or ours & theirs <= {"received", "sent", "new"} or theirs - ours:
+        return 0.0
+    return len(ours & theirs) / len(ours)
+
+
+def _concepts(name: str) -> set[str]:
+    """What a name speaks of; packets that are lost, dropped or sent again are not traffic."""
+    spoken = {_CONCEPT[word] for word in words_of(name) if word in _CONCEPT}
+    if spoken & {"loss", "drops", "retransmits"}:
+        spoken -= {"packets", "throughput"}
+    return spoken - {"throughput"} if "packets" in spoken else spoken
+
+
+def _fitting(guess: MetricGuess, metric: MetricConfig) -> MetricGuess | None:
+    """The column with a unit in which it is the metric's quantity; None: in none."""
+    wanted = quantity(metric.unit, metric.kind)
+    for unit in (guess.unit, _COUNTS.get(guess.unit)):
+        if unit is not None and quantity(unit, guess.kind) == wanted:
+            return replace(guess, unit=unit)
+    return None
