@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lint, type-check and test. With --slow, also the tests that take long; other arguments go to pytest.
+# Lint, type-check and test, one process per core. With --slow, also the tests that take long; other arguments go to pytest.
 set -eu
 cd "$(dirname "$0")/.."
 extras=dev
@@ -12,4 +12,5 @@ fi
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .
 .venv/bin/mypy
-OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} .venv/bin/python -m pytest -m "$marks" "$@"
+# a file stays in one process, which trains what its tests share once; threads of many processes would be in each other's way
+OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} .venv/bin/python -m pytest -n auto --dist loadfile -m "$marks" "$@"
