@@ -1,5 +1,5 @@
 # Sourced by the other scripts: makes .venv if there is none and installs the project as pinned in constraints.txt.
-# Set `extras` first: empty, or dev. (POSIX gives a sourced file no arguments of its own.)
+# Set `extras` first: empty, report, or dev. (POSIX gives a sourced file no arguments of its own.)
 set -eu
 python=${PYTHON:-python3}
 if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then

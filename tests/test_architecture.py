@@ -90,6 +90,10 @@ def test_the_model_knows_only_itself() -> None:
             "evaluation",
             ("model", "training", "bundle", "predictor", "run", "prepare", "build", "config", "cli", "data"),
         ),
+        (
+            "report",
+            ("model", "training", "bundle", "predictor", "run", "prepare", "build", "config", "cli", "scoring"),
+        ),
     ],
 )
 def test_a_room_does_not_know_those_above_it(room: str, unknown: set[str]) -> None:

@@ -18,6 +18,7 @@ import yaml
 import netanomaly
 from netanomaly.cli import main
 from networks import network, settings
+from report_figures import figures
 
 ROOT = Path(__file__).parents[1]
 
@@ -57,6 +58,29 @@ def test_eval_scores_as_training_did(trained: Path, capsys: pytest.CaptureFixtur
     assert main(["eval", str(trained / "run")]) == 0
     assert (trained / "run" / "evaluation.json").read_text(encoding="utf-8") == before
     assert f"{json.loads(before)['macro_f1']:.3f}" in capsys.readouterr().out
+
+
+def test_training_and_eval_leave_a_report_in_the_run(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, page = trained / "run", trained / "run" / "report.html"
+    parts = {"timeline-0", "precision-recall", "reliability"}
+    assert figures(page) == parts  # by training
+    text = page.read_text(encoding="utf-8")
+    assert "outside training" in text and "no drift is told" not in text
+    page.unlink()
+    assert main(["eval", str(run), "--no-report"]) == 0
+    assert main(["eval", str(run), "--out", str(tmp_path / "e.json")]) == 0
+    network("x", seed=5).to_csv(tmp_path / "x.csv", index=False)
+    assert main(["eval", str(run), str(tmp_path / "x.csv"), "--quiet"]) == 0
+    assert not page.exists() and "report:" not in capsys.readouterr().out
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "plotly", None)
+        assert main(["eval", str(run)]) == 0
+        assert not page.exists() and "report:" not in capsys.readouterr().out
+    assert main(["eval", str(run)]) == 0
+    assert page.read_text(encoding="utf-8") == text  # the same rows, the same page
+    assert f"report: {page}" in capsys.readouterr().out
 
 
 def test_eval_takes_the_yaml_for_its_run(trained: Path) -> None:

@@ -10,15 +10,17 @@ import pytest
 import yaml
 
 from netanomaly import load
+from netanomaly.build import build_input_format
 from netanomaly.bundle import load_bundle, save_bundle
 from netanomaly.cli import main
-from netanomaly.config import MetricConfig, load_config
+from netanomaly.config import load_config
+from netanomaly.data.schema import Metric
 from netanomaly.inspect.guesses import MetricGuess
 from netanomaly.inspect.matching import match_metrics
 from networks import link
 
 ROOT = Path(__file__).parents[1]
-STARTER = load_config(ROOT / "configs" / "starter.yaml").data.metrics
+STARTER = build_input_format(load_config(ROOT / "configs" / "starter.yaml").data).metrics
 FIXTURE = ROOT / "tests" / "fixtures" / "bundle_v4"
 
 
@@ -60,7 +62,7 @@ def test_names_of_common_tools(column: str, unit: str, kind: str, metric: str | 
 
 
 def test_a_column_is_taken_once_and_equal_names_come_first() -> None:
-    known = [MetricConfig(name="rtt", unit="ms"), MetricConfig(name="latency", unit="ms")]
+    known = [Metric("rtt", "rtt", "ms"), Metric("latency", "latency", "ms")]
     found = match_metrics(known, [_guess("latency", "ms"), _guess("ping", "s")])
     assert [match.column.column for match in found if match.column] == ["ping", "latency"]
     assert "the same name" in found[1].reason and "rtt" in found[0].reason

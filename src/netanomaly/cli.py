@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 
 from netanomaly import __version__
 from netanomaly.allocator import keep_freed_memory
-from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, train, tune, watch
+from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, report, train, tune, watch
 from netanomaly.commands.shared import shared_options
 from netanomaly.errors import ConfigError, NetanomalyError
 
 INTERRUPTED = 130
-COMMANDS = (inspect, train, evaluate, predict, explain, tune, watch, audit, convert)
+COMMANDS = (inspect, train, evaluate, report, predict, explain, tune, watch, audit, convert)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from netanomaly.build import build_grid_spans
+from netanomaly.data.reference import reference
 from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.label_gaps import filled, tied_to_labels
 from netanomaly.prepare import Prepared
@@ -17,8 +20,7 @@ log = logging.getLogger(__name__)
 
 def tell_useless_metrics(prepared: Prepared) -> None:
     """Name the metrics that are constant or missing in all training rows."""
-    masks = [parts == TRAIN for parts in prepared.split.parts]
-    rows = np.concatenate([s.values[m] for s, m in zip(prepared.grid.segments, masks, strict=True)])
+    rows = _training_rows(prepared)
     names = np.array([metric.name for metric in prepared.config.data.metrics])
     empty = np.isnan(rows).all(axis=0)
     constant = np.zeros(len(names), dtype=bool)
@@ -26,6 +28,19 @@ def tell_useless_metrics(prepared: Prepared) -> None:
     for what, found in (("missing in every training row", empty), ("constant in the training rows", constant)):
         if found.any():
             log.warning("%d of %d metrics are %s: %s", found.sum(), len(names), what, ", ".join(names[found]))
+
+
+def training_reference(prepared: Prepared) -> dict[str, Any]:
+    """What the metrics of the training rows were like, as they were measured; see `data.reference`."""
+    rows = _training_rows(prepared)
+    measured = rows[~np.isnan(rows).all(axis=1)]
+    return reference([metric.name for metric in prepared.config.data.metrics], measured)
+
+
+def _training_rows(prepared: Prepared) -> NDArray[np.float64]:
+    """Metrics of the training rows, labelled or not. (rows, M)"""
+    masks = [parts == TRAIN for parts in prepared.split.parts]
+    return np.concatenate([s.values[m] for s, m in zip(prepared.grid.segments, masks, strict=True)])
 
 
 def fill_gaps_of_labels(prepared: Prepared) -> Prepared:

@@ -205,18 +205,22 @@ class Predictor:
 
     def labelled(self, table: Table, answers: NDArray[np.float64]) -> pd.DataFrame:
         """The answer to each row of a table, from its class probabilities and novelty (rows, K + 1); see `predict`."""
-        probabilities, novelty = answers[:, :-1], answers[:, -1]
+        probabilities = answers[:, :-1]
         named = self.decisions.calibration.named(probabilities)
         known = pd.DataFrame(
             {
                 "series": table.series,
                 "timestamp": table.time_texts,
-                "label": np.where(novelty > 1, UNKNOWN, self.name(probabilities)),
+                "label": self.named(answers),
                 "confidence": probabilities[np.arange(len(named)), named],
             }
         )
         columns = [f"p_{name}" for name in self.classes]
         return pd.concat([known, pd.DataFrame(answers, columns=[*columns, "novelty"])], axis=1)
+
+    def named(self, answers: NDArray[np.float64]) -> NDArray[np.object_]:
+        """The label of each row of answers, (rows, K + 1) to (rows,): `unknown` with a novelty above 1, else `name`."""
+        return np.where(answers[:, -1] > 1, UNKNOWN, self.name(answers[:, :-1]))
 
     def name(self, probabilities: NDArray[np.float64]) -> NDArray[np.object_]:
         """The class of each row of probabilities, (rows, K) to (rows,): `no_data` where all are zero."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -30,7 +30,7 @@ from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
 from netanomaly.config import Config, load_config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TRAIN
-from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics
+from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics, training_reference
 from netanomaly.deciding import settle
 from netanomaly.decisions import Decisions
 from netanomaly.errors import ConfigError
@@ -38,12 +38,13 @@ from netanomaly.files import TEMPORARY, write_json, write_text
 from netanomaly.members import Outcome, fit_members
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Frames, Prepared, prepare
-from netanomaly.scoring import evaluate
+from netanomaly.scoring import Scored, score
 
 log = logging.getLogger(__name__)
 
 EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "RUN.md"
-_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, LOG, RESOLVED, EXPLANATION, SPLIT)
+REPORT = "report.html"
+_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, REPORT, LOG, RESOLVED, EXPLANATION, SPLIT)
 
 _TITLE = "# A netanomaly run"
 
@@ -54,6 +55,7 @@ def train(
     *,
     overrides: Iterable[str] = (),
     overwrite: bool = False,
+    evaluated: Callable[[Predictor, Scored], None] | None = None,
 ) -> Predictor:
     """Train, save the bundle in the config's `run_dir`, evaluate on the test part, and return the predictor.
 
@@ -62,6 +64,7 @@ def train(
         frames: rows in memory instead of the config's files: one frame, or frames by part (train, validation, test).
         overrides: `a.b=value` changes to the config.
         overwrite: replace a run that is in `run_dir`.
+        evaluated: called with the predictor and its scored test part, if there is one.
 
     Raises:
         ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
@@ -80,7 +83,8 @@ def train(
     _make_ready(directory)
     with threads(checked):
         bundle, outcome = fit_bundle(prepared, device, directory / LOG)
-        (directory / EVALUATION).unlink(missing_ok=True)  # only now that there is something to replace it all with
+        for name in (EVALUATION, REPORT):  # only now that there is something to replace it all with
+            (directory / name).unlink(missing_ok=True)
         write_text(directory / RESOLVED, bundle.config.to_yaml())
         write_json(directory / SPLIT, prepared.report)
         save_bundle(directory, bundle)
@@ -97,7 +101,10 @@ def train(
             raise outcome.stopped_by
         predictor = Predictor(bundle, device)
         if prepared.report["test"]["rows"]:
-            evaluate(predictor, prepared, out=directory / EVALUATION)
+            scored = score(predictor, prepared)
+            write_json(directory / EVALUATION, scored.report)
+            if evaluated is not None:
+                evaluated(predictor, scored)
     return predictor
 
 
@@ -116,6 +123,7 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
     """
     start = read_start(prepared.config)
     tell_useless_metrics(prepared)
+    measured = training_reference(prepared)
     prepared = fill_gaps_of_labels(prepared)
     channels, classes, initial = _fit_channels(prepared), _classes(prepared), None
     if start is not None:
@@ -126,7 +134,7 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
         channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
     learnt = fit_members(prepared, channels, classes, device, log_path, initial)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
-    facts = _facts(prepared, learnt.outcome, start)
+    facts = {**_facts(prepared, learnt.outcome, start), "reference": measured}
     plain = Decisions.plain(classes, prepared.config.data.normal)
     bundle = Bundle(learnt.config, channels, classes, weights, plain, facts)
     return settle(bundle, prepared, device), learnt.outcome
@@ -234,6 +242,7 @@ def _explanation(bundle: Bundle, outcome: Outcome) -> str:
 | {LOG} | one JSON line per epoch of each member: loss, gradient norm, learning rate, validation macro-F1 |
 | {WEIGHTS}, {CONTENT}, {MANIFEST} | the bundle: weights, everything else needed to predict, sizes and SHA-256 |
 | {EVALUATION} | scores on the test part beside the baselines, if there is one |
+| {REPORT} | what happened in the test part, as a page for a browser, if what it needs is installed |
 
 {len(outcome.members)} members, validation macro-F1 {outcome.validation_macro_f1:.3f}.
 {_start(bundle)}.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,29 @@ log = logging.getLogger(__name__)
 Masks = list[NDArray[np.bool_]]
 
 
+@dataclass(frozen=True)
+class Scored:
+    """An evaluation and what it was made of.
+
+    Attributes:
+        report: as `evaluate` returns it.
+        shown: steps that were scored, and unlabelled ones among them: the test part, or all of some files. (T,) per
+            segment
+        wanted: steps that were scored. (T,) per segment
+        per_step: class probabilities and novelty of those, zeros elsewhere. (T, K + 1) per segment
+        rows, model: what was scored, and the answers.
+    """
+
+    report: dict[str, Any]
+    table: Table
+    grid: Grid
+    shown: Masks
+    wanted: Masks
+    per_step: list[NDArray[np.float64]]
+    rows: ScoredRows
+    model: Answers
+
+
 def evaluate(
     predictor: Predictor,
     prepared: Prepared | None = None,
@@ -57,14 +80,24 @@ def evaluate(
     Raises:
         DataError: there is no labelled row to score.
     """
+    scored = score(predictor, prepared, files)
+    if out is not None:
+        write_json(out, scored.report)
+    return scored.report
+
+
+def score(predictor: Predictor, prepared: Prepared | None = None, files: Sequence[str] = ()) -> Scored:
+    """As `evaluate`, with everything that the evaluation was made of."""
     notes: dict[str, Any] = {"scored": {"files": list(files)} if files else {"part": "test"}}
     if not files:
         prepared = prepared or prepare_again(predictor, predictor.config)
         table, grid, wanted = prepared.table, prepared.grid, prepared.labelled(TEST)
+        shown = [parts == TEST for parts in prepared.split.parts]
     else:
         table = read_labelled(predictor.config, files)
         grid = predictor.grid(table)
         wanted = [segment.labels != UNLABELLED for segment in grid.segments]
+        shown = [np.ones(len(segment), dtype=bool) for segment in grid.segments]
         try:
             # what was changed about reading is about the files given here, all but where the others are
             root = f"data.root={json.dumps(predictor.config.data.root)}"
@@ -76,7 +109,8 @@ def evaluate(
     if not counted.any():
         raise DataError("evaluation: no labelled rows to score; see data.split, data.label and data.incidents")
     rows = scored_rows(predictor.config, table, counted)
-    answers = grid.to_rows(predictor.answers(grid.segments, wanted))[counted]
+    per_step = predictor.answers(grid.segments, wanted)
+    answers = grid.to_rows(per_step)[counted]
     probabilities = answers[:, :-1]
     model = Answers(predictor.name(probabilities), tuple(predictor.classes), probabilities)
     baselines: dict[str, Answers] = {}
@@ -89,9 +123,7 @@ def evaluate(
     report["unknown"] = unknown_scores(rows.truth, answers[:, -1], predictor.classes)
     report.update(notes)
     _tell_training_series(report, predictor.facts["split"]["train"]["series"] if files else ())
-    if out is not None:
-        write_json(out, report)
-    return report
+    return Scored(report, table, grid, shown, wanted, per_step, rows, model)
 
 
 def _alarms(predictor: Predictor, rows: ScoredRows, probabilities: NDArray[np.float64]) -> Alarms:

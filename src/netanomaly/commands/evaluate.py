@@ -13,7 +13,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     evaluate = commands.add_parser(
         "eval",
         allow_abbrev=False,
-        parents=[shared.common, shared.rooted, shared.written],
+        parents=[shared.common, shared.rooted, shared.written, shared.reported],
         help="score a trained bundle on labelled rows",
     )
     evaluate.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
@@ -31,15 +31,21 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.evaluation.report import report_text
     from netanomaly.files import write_json
     from netanomaly.predictor import load
-    from netanomaly.run import EVALUATION
-    from netanomaly.scoring import evaluate
+    from netanomaly.reporting import of_scored, write_if_possible
+    from netanomaly.run import EVALUATION, REPORT
+    from netanomaly.scoring import score
 
     directory = bundle_directory(options.bundle)
     predictor = load(directory, overrides=overrides(options))
     out = options.out or (None if options.files else directory / EVALUATION)
     check_place(out)
-    report = evaluate(predictor, files=options.files)
-    print(report_text(report))
+    scored = score(predictor, files=options.files)
+    print(report_text(scored.report))
     if out is not None:
-        write_json(out, report)
+        write_json(out, scored.report)
         print(f"\nevaluation: {out}")
+    is_of_run = options.out is None and not options.files
+    if is_of_run and not options.no_report:
+        page = directory / REPORT
+        if write_if_possible(of_scored(predictor, directory, scored), page):
+            print(f"report: {page}")

@@ -20,12 +20,14 @@ class Shared:
         common: these, --set and --device.
         rooted: --data-root.
         written: --data.
+        reported: --no-report.
     """
 
     quiet: argparse.ArgumentParser
     common: argparse.ArgumentParser
     rooted: argparse.ArgumentParser
     written: argparse.ArgumentParser
+    reported: argparse.ArgumentParser
 
 
 def shared_options() -> Shared:
@@ -45,7 +47,10 @@ def shared_options() -> Shared:
     written.add_argument(
         "--data", type=Path, metavar="FILE.yaml", help="its section 'data' says how these rows are written"
     )
-    return Shared(quiet, common, rooted, written)
+    reported = argparse.ArgumentParser(add_help=False)
+    reported.add_argument("--no-report", action="store_true", help="do not write report.html into the run")
+
+    return Shared(quiet, common, rooted, written, reported)
 
 
 def overrides(options: argparse.Namespace) -> list[str]:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netanomaly.commands.shared import Shared, overrides
+
+if TYPE_CHECKING:
+    from netanomaly.predictor import Predictor
+    from netanomaly.scoring import Scored
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -13,7 +18,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     train = commands.add_parser(
         "train",
         allow_abbrev=False,
-        parents=[shared.common, shared.rooted],
+        parents=[shared.common, shared.rooted, shared.reported],
         help="learn from labelled rows, as a YAML file says",
     )
     train.add_argument("config", type=Path, help="YAML file; see configs/")
@@ -23,12 +28,27 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 
 
 def _run(options: argparse.Namespace) -> None:
-    from netanomaly.run import EVALUATION, train
+    from netanomaly.run import EVALUATION, REPORT, train
 
-    predictor = train(options.config, overrides=overrides(options), overwrite=options.overwrite)
+    predictor = train(
+        options.config,
+        overrides=overrides(options),
+        overwrite=options.overwrite,
+        evaluated=None if options.no_report else _write_report,
+    )
     directory = Path(predictor.config.run_dir)
     _print_evaluation(directory / EVALUATION)
+    if (directory / REPORT).exists():
+        print(f"report: {directory / REPORT}")
     print(f"\nbundle: {directory}")
+
+
+def _write_report(predictor: Predictor, scored: Scored) -> None:
+    from netanomaly.reporting import of_scored, write_if_possible
+    from netanomaly.run import REPORT
+
+    directory = Path(predictor.config.run_dir)
+    write_if_possible(of_scored(predictor, directory, scored), directory / REPORT)
 
 
 def _print_evaluation(path: Path) -> None:

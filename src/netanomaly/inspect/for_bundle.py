@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from netanomaly.build import build_input_format
 from netanomaly.config import Config
 from netanomaly.errors import DataError
 from netanomaly.inspect.guesses import Survey
@@ -30,7 +31,7 @@ def rows_for_bundle(survey: Survey, files: Sequence[str], name: str, bundle: str
         raise DataError(survey.obstacles[0])
     if survey.time is None or survey.rhythm is None:
         raise DataError(f"{survey.files[0]}: no series has rows of two different times")
-    matches = match_metrics(config.data.metrics, survey.metrics)
+    matches = match_metrics(build_input_format(config.data).metrics, survey.metrics)
     if not any(match.column for match in matches):
         known = ", ".join(metric.name for metric in config.data.metrics)
         raise DataError(f"{survey.files[0]}: no column is one of the metrics that {bundle} knows ({known})")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netanomaly.config import MetricConfig
-from netanomaly.data.schema import quantity
+from netanomaly.data.schema import Metric, quantity
 from netanomaly.inspect.guesses import MetricGuess
 from netanomaly.inspect.units import words_of
 
@@ -35,12 +34,12 @@ _COUNTS = {"1": "packet", "1/s": "packet/s", "packet": "1", "packet/s": "1/s"}
 class Match:
     """A metric of a bundle and the column that it is, with the unit and kind to read it with; None: there is none."""
 
-    metric: MetricConfig
+    metric: Metric
     column: MetricGuess | None
     reason: str
 
 
-def match_metrics(known: Sequence[MetricConfig], found: Sequence[MetricGuess]) -> list[Match]:
+def match_metrics(known: Sequence[Metric], found: Sequence[MetricGuess]) -> list[Match]:
     """For each metric of a bundle, in order, the column whose name speaks most nearly of the same.
 
     A column is taken once, and only if its quantity fits; names that are equal come first.
@@ -58,7 +57,7 @@ def match_metrics(known: Sequence[MetricConfig], found: Sequence[MetricGuess]) -
     return [_match(metric, found[taken[m]] if m in taken else None) for m, metric in enumerate(known)]
 
 
-def _match(metric: MetricConfig, guess: MetricGuess | None) -> Match:
+def _match(metric: Metric, guess: MetricGuess | None) -> Match:
     if guess is None:
         return Match(metric, None, "no column speaks of it")
     fitting = _fitting(guess, metric)
@@ -72,7 +71,7 @@ def _match(metric: MetricConfig, guess: MetricGuess | None) -> Match:
     return Match(metric, fitting, reason)
 
 
-def _alike(metric: MetricConfig, guess: MetricGuess) -> float:
+def _alike(metric: Metric, guess: MetricGuess) -> float:
     """2 for one name, else the share of what the names speak of that both do; 0 if they contradict each other."""
     if guess.column in (metric.name, metric.column):
         return 2.0
@@ -90,7 +89,7 @@ def _concepts(name: str) -> set[str]:
     return spoken - {"throughput"} if "packets" in spoken else spoken
 
 
-def _fitting(guess: MetricGuess, metric: MetricConfig) -> MetricGuess | None:
+def _fitting(guess: MetricGuess, metric: Metric) -> MetricGuess | None:
     """The column with a unit in which it is the metric's quantity; None: in none."""
     wanted = quantity(metric.unit, metric.kind)
     for unit in (guess.unit, _COUNTS.get(guess.unit)):
