@@ -48,7 +48,7 @@ def test_inspect_prints_what_the_page_shows(export: Path, capsys: pytest.Capture
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the commands are for a POSIX shell")
 def test_the_commands_run_as_written(export: Path) -> None:
-    look, configure, train, use = blocks("sh")
+    look, configure, train, use, start = blocks("sh")
     assert [run(look, export)] == blocks("text")
     assert run(configure, export).endswith("ready: netanomaly train links.yaml\n")
     config = load_config(export / "links.yaml")
@@ -62,6 +62,10 @@ def test_the_commands_run_as_written(export: Path) -> None:
     printed = run(use, export)
     assert (export / "labelled.csv").read_text(encoding="utf-8").count("\n") == 5400 + 1
     assert "900 labelled rows of 1 series" in printed and "interval    10s" in printed
+    run(start, export)
+    written = load_config(export / "links_starter.yaml").data.metrics
+    assert [metric.name for metric in written if metric.measured] == ["throughput_rx", "rtt", "loss"]
+    assert (export / "starter_incidents.csv").read_text(encoding="utf-8").count("\n") > 10
 
 
 def test_the_page_names_every_export() -> None:
