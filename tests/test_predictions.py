@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -55,6 +56,15 @@ def test_every_row_of_every_file_is_answered_in_order(
     assert label_files(plain, files, out, chunk_rows) == len(frame)
     same_answers(read_back(out), plain.predict(frame))
     assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+def test_rows_without_data_are_told(
+    plain: Predictor, files: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        label_files(plain, files, tmp_path / "answers.csv", 50)
+    count = (pd.read_csv(tmp_path / "answers.csv")["label"] == "no_data").sum()
+    assert count > 0 and f"{count} of " in caplog.text and "without any measurement" in caplog.text
 
 
 def test_every_format_holds_the_same(plain: Predictor, files: list[str], tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def label_files(
     Raises:
         DataError: see `ChunkedPredictor.label`; answers on standard output may be there already.
     """
-    rows = 0
+    rows = empty = unknown = 0
     shown = log.isEnabledFor(logging.INFO) and out != STANDARD_OUTPUT
     hidden = None if shown else True  # None: shown on a terminal
     with _writer(out) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
@@ -63,7 +63,12 @@ def label_files(
             if collector is not None:
                 collector.add(table.series, table.times, answers[:, :-1], answers[:, -1])
             rows += len(table)
+            empty += int((~answers[:, :-1].any(axis=1)).sum())
+            unknown += int((answers[:, -1] > 1).sum())
             bar.update(len(table))
+    if empty or unknown:
+        told = "%d of %d rows without any measurement (no_data: %.1f %%), %d like none of training (unknown: %.1f %%)"
+        log.info(told, empty, rows, 100 * empty / rows, unknown, 100 * unknown / rows)
     return rows
 
 
