@@ -122,7 +122,7 @@ def test_the_mask_is_that_of_the_config(choices: dict[str, Any], rule: MaskRule)
         ({"memory": "blocks", "positions": "relative_key"}, False, lookup),
         ({"positions": "relative_key"}, True, lookup),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_the_execution_is_the_one_that_was_chosen_or_the_best(choices: dict[str, Any], sliding: bool, way: Any) -> None:
     model = _lookups(**choices)

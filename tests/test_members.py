@@ -14,7 +14,7 @@ import torch
 from netanomaly import load, train
 from netanomaly.config import parse_config
 from netanomaly.errors import ConfigError, TrainingError
-from netanomaly.members import MARGIN, Levels, _Rows, preferred
+from netanomaly.members import MARGIN, LabelledRows, Levels, preferred
 from netanomaly.model.ensemble import Ensemble
 from netanomaly.training import trainer
 from networks import link, network, settings
@@ -244,7 +244,7 @@ def _scored(monkeypatch: pytest.MonkeyPatch, given: dict[str, float]) -> None:
         hides = [getattr(model, f"view_{number}") is not None for number in range(len(model.members))]
         return given["both" if len(set(hides)) == 2 else "hidden" if hides[0] else "seen"]
 
-    monkeypatch.setattr("netanomaly.members._Rows.score", score)
+    monkeypatch.setattr("netanomaly.members.LabelledRows.score", score)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
 ) -> None:
     """Four members of two epochs each; Ctrl-C as the epoch, counted over all of them, is scored."""
     undisturbed = _weights(_train(tmp_path, channels={"levels": "both"}, model={"members": 2}))
-    score, calls = _Rows.score, []
+    score, calls = LabelledRows.score, []
 
     def interrupted(rows: Any, *given: Any) -> float:
         calls.append(None)
@@ -314,7 +314,7 @@ def test_interrupted_at_any_epoch_whole_members_of_the_first_kind_are_kept(
             raise KeyboardInterrupt
         return score(rows, *given)
 
-    monkeypatch.setattr(_Rows, "score", interrupted)
+    monkeypatch.setattr(LabelledRows, "score", interrupted)
     with pytest.raises(KeyboardInterrupt):
         _train(tmp_path, channels={"levels": levels}, model={"members": 2})
     found = load(tmp_path / "run")
