@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.alarms.raising import Alarms
-from netanomaly.build import build_grid_spans, build_input_format, history_rows
+from netanomaly.build import build_grid, build_grid_spans, build_input_format, history_rows
+from netanomaly.by_name import rows_by_name
 from netanomaly.data.ingest import Origin, Table, find_files, join_tables, read_tables
 from netanomaly.predictor import Predictor
 from netanomaly.reason import Reason
@@ -35,7 +36,7 @@ def reasons_of_alarms(predictor: Predictor, table: Table, alarms: Alarms) -> lis
     """The reason of each alarm, in order, from a table that holds its rows and `history_rows` before them."""
     if not len(alarms):
         return []
-    grid = predictor.grid(table)
+    grid = build_grid(predictor.config, table)
     firsts, peaks = (_rows_at(table, alarms.series, times) for times in (alarms.starts, alarms.peaks))
     asked = []
     for first, peak, label in zip(firsts, peaks, alarms.labels, strict=True):
@@ -52,14 +53,15 @@ def _needed(predictor: Predictor, tables: Iterable[Table], alarms: Alarms) -> It
     reach = (history_rows(predictor.config) + spans.max_gap + 2) * spans.interval_ns
     wanted = {
         name: np.stack([alarms.starts[own] - reach, alarms.peaks[own]], axis=1)
-        for name in set(alarms.series)
-        for own in [np.flatnonzero(alarms.series == name)]
+        for name, own in rows_by_name(alarms.series).items()
     }
     for table in tables:
         kept = np.zeros(len(table), dtype=bool)
+        first, last = table.times.min(), table.times.max()
         for name, rows in table.series_rows.items():
-            for first, last in wanted.get(name, ()):
-                kept[rows] |= (table.times[rows] >= first) & (table.times[rows] <= last)
+            spans_here = wanted.get(name, np.empty((0, 2), dtype=np.int64))
+            for start, stop in spans_here[(spans_here[:, 0] <= last) & (spans_here[:, 1] >= first)]:
+                kept[rows] |= (table.times[rows] >= start) & (table.times[rows] <= stop)
         if kept.any():
             yield _some(table, np.flatnonzero(kept))
 

@@ -100,7 +100,7 @@ def load_bundle(directory: Path) -> Bundle:
         )
         _check_whole(bundle)
         return bundle
-    except (KeyError, TypeError, ValueError, AttributeError, ConfigError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ConfigError, SafetensorError) as error:
         raise BundleError(f"{directory}: the bundle's content is not as expected: {error}") from error
 
 
@@ -118,8 +118,11 @@ def _check_whole(bundle: Bundle) -> None:
     baselines = tuple(span_rows(span, interval) for span in chosen.baselines)
     if set(bundle.channels.kinds) != set(chosen.kinds) or bundle.channels.baselines != baselines:
         raise ValueError("the channels are not those of the config")
-    if bundle.decisions.known is not None and bundle.decisions.known.chosen.max() >= bundle.channels.count:
-        raise ValueError("the known rows have channels that there are none of")
+    known = bundle.decisions.known
+    if known is not None and (
+        known.chosen.max() >= bundle.channels.count or known.rows > int(bundle.config.model.stem)
+    ):
+        raise ValueError("the known rows have channels or rows that there are none of")
     if len(bundle.channels.centre) != len(bundle.config.data.metrics):
         raise ValueError(
             f"{len(bundle.channels.centre)} channels' metrics, {len(bundle.config.data.metrics)} in the config"

@@ -49,6 +49,8 @@ def _quoted(cell: str) -> str:
 def _fixed(probabilities: NDArray[np.float64]) -> NDArray[np.uint8]:
     """`,0.1234567` for each probability and a line break. (rows, n) to (rows, 10 n + 1)"""
     rows, count = probabilities.shape
+    if not ((probabilities >= 0) & (probabilities < 9.5)).all():
+        raise ValueError("a number has more than one digit before the point")
     left = np.rint(probabilities * 10**DIGITS).astype(np.int32)
     characters = np.empty((rows, count, DIGITS + 3), dtype=np.uint8)
     characters[..., 0], characters[..., 2] = ord(","), ord(".")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from netanomaly.build import build_spans
 from netanomaly.build_members import without_levels
 from netanomaly.bundle import Bundle
 from netanomaly.calibration import as_logits, fit_calibration
+from netanomaly.data.batches import IGNORED
 from netanomaly.data.ingest import UNLABELLED
 from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.decisions import Decisions, tell_tuned
@@ -24,6 +26,8 @@ from netanomaly.prepare import Prepared
 from netanomaly.scoring import scored_rows
 from netanomaly.training.losses import class_weights
 from netanomaly.unknown import KnownRows
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -76,9 +80,11 @@ def _known_rows(bundle: Bundle, prepared: Prepared) -> KnownRows:
 
 def _limited(known: KnownRows, bundle: Bundle, prepared: Prepared, share: float) -> KnownRows:
     """With a limit that so large a share of the validation rows is above; without one for a share of 0."""
-    if share == 0:
-        return replace(known, limit=np.inf)
-    return known.with_limit(labelled_rows(prepared, bundle.channels, VALIDATION, bundle.classes).segments, share)
+    segments = labelled_rows(prepared, bundle.channels, VALIDATION, bundle.classes).segments
+    if share and not any((one.targets != IGNORED).any() for one in segments):
+        log.warning("alarms.unknown_share: no validation row is of a class of training, so no row is called unknown")
+        share = 0
+    return known.with_limit(segments, share) if share else replace(known, limit=np.inf)
 
 
 def with_rule(bundle: Bundle, tuned: Tuned) -> Bundle:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from netanomaly.errors import DataError
 from netanomaly.evaluation.tables import table as aligned
 from netanomaly.files import write_json, write_text
 from netanomaly.reason import Reason
+
+log = logging.getLogger(__name__)
 
 MOSTLY = 0.5
 """Share of an incident's rows that have to be like none of training for it to be called unknown."""
@@ -80,6 +83,12 @@ def incidents_text(table: pd.DataFrame) -> str:
     rows = list(zip(*texts, confidence, strict=True))
     earlier = [f"({len(table) - len(last)} earlier ones are in the file)"] if len(table) > len(last) else []
     return "\n".join([*aligned(("series", "start", "end", "label", "looks like", "peak confidence"), rows), *earlier])
+
+
+def tell_unknown_series(maintenance: Maintenance, series: Collection[str], path: Path) -> None:
+    """Warn of windows of series that are not among the rows: a name may be misspelt, and somebody would be woken."""
+    for name in sorted(set(maintenance.windows) - set(series) - {ANY})[:8]:
+        log.warning("%s: no series '%s' in the rows; its maintenance changes nothing", path, name)
 
 
 def read_maintenance(path: Path, form: InputFormat) -> Maintenance:

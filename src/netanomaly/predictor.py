@@ -30,6 +30,9 @@ from netanomaly.starter import is_starter, starter_directory
 from netanomaly.training.engine import segment_logits
 from netanomaly.unknown import KnownRows
 
+MOST_NOVEL = 9.0
+"""Novelty of rows that are stranger still: how much so says nothing more."""
+
 
 class Predictor:
     """Labels rows of metrics with a trained bundle.
@@ -132,8 +135,8 @@ class Predictor:
     def explainer(self) -> Explainer:
         """What finds the reasons of this model's answers."""
         form, normal = build_input_format(self.config.data), self.config.data.normal
-        calibration = self.decisions.calibration
-        return Explainer(self.model, self.channels, form.metrics, self.classes, normal, self.device, calibration)
+        names, calibration = self.classes, self.decisions.calibration
+        return Explainer(self.model, self.channels, form.metrics, names, normal, self.device, calibration, form.times)
 
     def grid(self, table: Table) -> Grid:
         """The table on the bundle's grid. Raises DataError if no stretch has as many rows as one window."""
@@ -179,16 +182,16 @@ class Predictor:
         return [np.concatenate([self.calibrated(rows), novelty], axis=1) * mask for rows, novelty, mask in triples]
 
     def novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """How unlike all training rows each row of a segment is, above 1 for `unknown`. (T, C), (T,) to (T,)"""
+        """How unlike training each row of a segment is, above 1 for `unknown`, 9 at most. (T, C), (T,) to (T,)"""
         if self._known is None or self._known.limit == np.inf:
             return np.zeros(len(valid))
-        return self._known.score(channels, valid) / self._known.limit
+        return np.minimum(self._known.score(channels, valid) / self._known.limit, MOST_NOVEL)
 
     def newest_novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The same for the newest row of n series, from the rows that the encoder joins. (n, S, C), (n, S) to (n,)"""
         if self._known is None or self._known.limit == np.inf:
             return np.zeros(len(valid))
-        return self._known.newest(channels, valid) / self._known.limit
+        return np.minimum(self._known.newest(channels, valid) / self._known.limit, MOST_NOVEL)
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         """Calibrated probabilities of the model's logits, (rows, K) to (rows, K).

@@ -159,11 +159,11 @@ def _change(before: float, value: float) -> str:
 
 def number(value: float) -> str:
     """Three digits, with k, M, G, T from ten thousand on: 96.8, 0.0123, 5.57M."""
-    size = abs(value)
+    size = float(f"{abs(value):.3g}")  # as it is shown: 999,900 is 1M
     if not 1e4 <= size < 1e15:
         plain = f"{value:.3g}"
         return f"{float(plain):g}" if size >= 1 else plain
-    thousands = int(math.log10(float(f"{size:.3g}")) // 3)
+    thousands = int(math.log10(size) // 3)
     return f"{value / 1000**thousands:.3g}{'kMGT'[thousands - 1]}"
 
 

@@ -21,6 +21,8 @@ from netanomaly.data.channels import Channels
 from netanomaly.data.grid import Segment
 from netanomaly.data.ingest import Table
 from netanomaly.data.schema import Metric
+from netanomaly.data.time_texts import format_times
+from netanomaly.data.timestamps import TimeFormat
 from netanomaly.data.usual import usual_segment, usual_values
 from netanomaly.errors import DataError
 from netanomaly.model.attribution import NODES, integrated_gradients
@@ -61,6 +63,7 @@ class Explainer:
         normal: the class that others are compared with.
         device: where the model is.
         calibration: of its probabilities.
+        times: how moments are told: as counts where the data count, else in UTC.
         nodes: of the integral; see `integrated_gradients`.
     """
 
@@ -71,6 +74,7 @@ class Explainer:
     normal: str
     device: torch.device
     calibration: Calibration
+    times: TimeFormat = TimeFormat()
     nodes: tuple[int, ...] = NODES
 
     @torch.inference_mode(False)  # gradients are asked for, whatever the caller has switched off
@@ -87,7 +91,7 @@ class Explainer:
         for one in asked:
             self._check(one, segments[one.segment])
         usual = self.usual(segments, asked)
-        times = {number: _times(segments[number], table) for number in usual}
+        times = {number: _times(segments[number], table, self.times) for number in usual}
         answers: list[_Answer] = []
         for here, there in self.inputs(segments, usual, asked):
             answers += self._answers(here, there, asked[len(answers) : len(answers) + len(here.pieces)])
@@ -231,9 +235,10 @@ class _Answer:
     nodes: int
 
 
-def _times(segment: Segment, table: Table) -> NDArray[np.object_]:
+def _times(segment: Segment, table: Table, form: TimeFormat) -> NDArray[np.object_]:
     """The time of each step as text, empty where there is no row. (T,)"""
-    return np.where(segment.rows >= 0, table.time_texts[segment.rows], "")
+    texts = np.array(format_times(table.times[segment.rows], form), dtype=object)
+    return np.where(segment.rows >= 0, texts, "")
 
 
 def _newest(values: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from netanomaly.config import Config
 from netanomaly.data.grid import Grid
 from netanomaly.data.ingest import Table, find_files
 from netanomaly.data.reader import column_names
+from netanomaly.data.reference import is_reference
 from netanomaly.errors import DataError
 from netanomaly.files import write_text
 from netanomaly.predictor import Predictor
@@ -177,12 +178,21 @@ def _scope(files: Sequence[str]) -> str:
 
 
 def _trained(predictor: Predictor) -> str:
-    """When the bundle was trained, and on how much."""
-    split = predictor.facts["split"]["train"]
-    return f"trained {str(predictor.facts['created'])[:10]} on {split['rows']} rows of {len(split['series'])} series"
+    """When the bundle was trained, and on how much, as far as it says."""
+    split = predictor.facts.get("split")
+    train = split.get("train") if isinstance(split, Mapping) else None
+    on = ""
+    if isinstance(train, Mapping) and "rows" in train and isinstance(train.get("series"), list):
+        on = f" on {train['rows']} rows of {len(train['series'])} series"
+    return f"trained {str(predictor.facts.get('created', 'at an unknown time'))[:10]}{on}"
 
 
 def _reference(facts: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What the training rows were like; None where the bundle is of a version that did not keep it."""
+    """What the training rows were like; None where the bundle is of a version that did not keep it, or is odd."""
     found = facts.get("reference")
-    return found if isinstance(found, Mapping) else None
+    if found is None:
+        return None
+    if isinstance(found, Mapping) and is_reference(found):
+        return found
+    log.warning("the bundle's facts about its training rows are not as expected: no distance from them is told")
+    return None

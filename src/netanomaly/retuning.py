@@ -1,9 +1,9 @@
-"""A trained bundle's rule for alarms is changed, without training: found anew on the validation rows, or by hand."""
+"""A trained bundle's decisions are changed, without training: found anew on the validation rows, or by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,67 +17,78 @@ from netanomaly.predictor import load
 from netanomaly.scoring import prepare_again
 
 
-def retune(directory: Path, false_alarms_per_day: float | None, overrides: Iterable[str] = ()) -> Bundle:
-    """Choose the rule again on the validation rows of the bundle's data, which have to be where they were.
+@dataclass(frozen=True)
+class Wishes:
+    """What is to change.
+
+    Attributes:
+        choose: the rule is chosen again on the validation rows.
+        false_alarms_per_day: then, per series, at most; None: the best incident F1.
+        unknown_share: of the validation rows that may be called unknown; 0: none is; None: it stays.
+        changes: by hand, of `hysteresis`, `min_rows`, `merge_rows`.
+        thresholds: by hand, by class; of other classes they stay.
+    """
+
+    choose: bool = False
+    false_alarms_per_day: float | None = None
+    unknown_share: float | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+
+
+def tune_bundle(directory: Path, wishes: Wishes, overrides: Iterable[str] = ()) -> Bundle:
+    """Change a bundle's decisions as wished, all or nothing, and save it.
 
     Args:
-        false_alarms_per_day: per series, at most; None: the best incident F1.
-        overrides: changes to how and from where rows are read, as for `load`.
+        overrides: changes to how and from where the validation rows are read, as for `load`.
 
     Raises:
-        ConfigError, DataError: the number is negative, or the validation rows cannot be read.
+        ConfigError: a wish cannot be, or the validation rows cannot be read.
+        DataError: the validation rows are not as they should be.
         BundleError: there is no bundle, or it is damaged.
     """
-    if false_alarms_per_day is not None and not 0 <= false_alarms_per_day < float("inf"):
-        raise ConfigError(f"false_alarms_per_day: {false_alarms_per_day} is no number of alarms")
-    predictor = load(directory, overrides=overrides)
     bundle = load_bundle(directory)
-    prepared = fill_gaps_of_labels(prepare_again(predictor, predictor.config))
-    tuned = tuned_again(replace(bundle, config=predictor.config), prepared, predictor.device, false_alarms_per_day)
-    alarms = bundle.config.alarms.model_copy(update={"false_alarms_per_day": false_alarms_per_day})
-    config = bundle.config.model_copy(update={"alarms": alarms})
-    return _saved(directory, with_rule(replace(bundle, config=config), tuned))
-
-
-def retune_unknown(directory: Path, share: float, overrides: Iterable[str] = ()) -> Bundle:
-    """Choose again, on the validation rows, above which novelty rows are unknown.
-
-    Args:
-        share: of the validation rows that may be; 0: no row is ever called unknown.
-        overrides: as for `retune`.
-
-    Raises:
-        ConfigError, DataError, BundleError: as of `retune`; or the share is none.
-    """
-    if not 0 <= share < 1:
+    _changed(bundle, wishes)  # what is wrong is told before anything takes time
+    target, share = wishes.false_alarms_per_day, wishes.unknown_share
+    if target is not None and not 0 <= target < float("inf"):
+        raise ConfigError(f"false_alarms_per_day: {target} is no number of alarms")
+    if share is not None and not 0 <= share < 1:
         raise ConfigError(f"--unknown-share {share}: give a share from 0 to less than 1")
-    predictor = load(directory, overrides=overrides)
-    prepared = fill_gaps_of_labels(prepare_again(predictor, predictor.config))
-    return _saved(directory, with_unknown_share(load_bundle(directory), prepared, share))
+    if wishes.choose or share is not None:
+        predictor = load(directory, overrides=overrides)
+        prepared = fill_gaps_of_labels(prepare_again(predictor, predictor.config))
+        if wishes.choose:
+            read = replace(bundle, config=predictor.config)
+            bundle = with_rule(_with_alarms(bundle, target), tuned_again(read, prepared, predictor.device, target))
+        if share is not None:
+            bundle = with_unknown_share(bundle, prepared, share)
+    bundle = _changed(bundle, wishes)
+    with whole():
+        save_content(directory, bundle)
+    return bundle
 
 
-def change_rule(directory: Path, changes: Mapping[str, Any], thresholds: Mapping[str, float]) -> Bundle:
-    """Change single values of the rule by hand.
+def _with_alarms(bundle: Bundle, target: float | None) -> Bundle:
+    """The bundle with the target in its config."""
+    alarms = bundle.config.alarms.model_copy(update={"false_alarms_per_day": target})
+    return replace(bundle, config=bundle.config.model_copy(update={"alarms": alarms}))
 
-    Args:
-        changes: of `hysteresis`, `min_rows`, `merge_rows`.
-        thresholds: by class; of other classes they stay.
 
-    Raises:
-        ConfigError: a value is out of its range, or there is no such class.
-    """
-    bundle = load_bundle(directory)
+def _changed(bundle: Bundle, wishes: Wishes) -> Bundle:
+    """The bundle with what is changed by hand. Raises ConfigError if a value is out of its range."""
+    if not wishes.changes and not wishes.thresholds:
+        return bundle
     rule = bundle.decisions.alarms
-    unknown = sorted(set(thresholds) - set(rule.thresholds))
+    unknown = sorted(set(wishes.thresholds) - set(rule.thresholds))
     if unknown:
         raise ConfigError(f"--threshold {unknown[0]}: the bundle's classes are {', '.join(rule.thresholds)}")
     try:
-        rule = replace(rule, thresholds={**rule.thresholds, **thresholds}, **changes)
+        rule = replace(rule, thresholds={**rule.thresholds, **wishes.thresholds}, **wishes.changes)
     except ValueError as error:
         raise ConfigError(f"tune: {error}") from error
     facts = {name: value for name, value in bundle.facts.items() if name != "alarms"}  # they were another rule's
     decisions = replace(bundle.decisions, alarms=rule)
-    return _saved(directory, replace(bundle, decisions=decisions, facts={**facts, "alarms": {"by_hand": True}}))
+    return replace(bundle, decisions=decisions, facts={**facts, "alarms": {"by_hand": True}})
 
 
 def decisions_text(decisions: Decisions) -> str:
@@ -94,9 +105,3 @@ def decisions_text(decisions: Decisions) -> str:
             else f"unknown: further than {known.limit:.3g} from all that training has seen (a usual row: about 1)",
         ]
     )
-
-
-def _saved(directory: Path, bundle: Bundle) -> Bundle:
-    with whole():
-        save_content(directory, bundle)
-    return bundle

@@ -19,7 +19,7 @@ from netanomaly.data.rolling import newest_sum, rolling_sum
 
 SHRINKAGE = 0.1
 """How far correlations are drawn towards none: what always went together in training may part a little."""
-FLOOR = 1e-3
+FLOOR = 0.02
 """Least variance of a channel, as a share of their mean: one that never moved in training may move a little."""
 MOST_DIRECTIONS = 32
 """Joint movements that are told apart; the others count alike. With many metrics it bounds size and time."""
@@ -194,6 +194,10 @@ class KnownRows:
             raise ValueError("the scales of the known rows do not fit their channels")
         if not all(np.isfinite(array).all() for array in (means, scale, joint)) or np.isnan(limit or 0.0):
             raise ValueError("some numbers of the known rows are not finite")
+        if limit is not None and not limit > 0:
+            raise ValueError(f"the limit of the known rows is {limit!r}, not above 0")
+        if not (np.square(joint, dtype=np.float64).sum(axis=0) < 1).all():
+            raise ValueError("the joint movements of the known rows explain more than there is")
         return cls(chosen, rows, means, scale, joint, np.inf if limit is None else float(limit))
 
 

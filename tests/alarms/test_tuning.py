@@ -55,6 +55,13 @@ def test_a_target_that_cannot_be_kept_is_told() -> None:
     assert tuned.false_alarms == 1
 
 
+def test_an_alarm_that_is_always_there_is_not_chosen() -> None:
+    rows = truth(x="." * 200 + "aaaa" + "." * 200)
+    probabilities = np.tile([0.7, 0.3, 0.0], (len(rows), 1))  # a model that knows nothing
+    tuned = tune(rows, probabilities, CLASSES, 0.0)
+    assert (tuned.recall, tuned.false_alarms) == (0.0, 0)
+
+
 def test_tuning_is_the_same_every_time() -> None:
     rows, probabilities = _network(noise=1.0)
     assert tune(rows, probabilities, CLASSES, 100.0) == tune(rows, probabilities, CLASSES, 100.0)

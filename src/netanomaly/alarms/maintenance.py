@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.alarms.raising import Alarms
+from netanomaly.by_name import rows_by_name
 
 ANY = ""
 """In the place of a series: all of them."""
@@ -38,8 +39,8 @@ def suppress(alarms: Alarms, maintenance: Maintenance) -> tuple[Alarms, int]:
     An alarm that would be raised in a window is raised at its end if its incident still goes on then, else not at all.
     """
     kept, raised = np.ones(len(alarms), dtype=bool), alarms.raised.copy()
-    for name in set(alarms.series):
-        windows, own = maintenance.of(str(name)), np.flatnonzero(alarms.series == name)
+    for name, own in rows_by_name(alarms.series).items():
+        windows = maintenance.of(name)
         if not len(windows):
             continue
         place = np.searchsorted(windows[:, 0], raised[own], side="right") - 1  # the window that began last
@@ -47,4 +48,5 @@ def suppress(alarms: Alarms, maintenance: Maintenance) -> tuple[Alarms, int]:
         ends = windows[place, 1]
         kept[own] = ~inside | (alarms.lasts[own] >= ends)
         raised[own] = np.where(inside, ends, raised[own])
-    return replace(alarms, raised=raised)[kept], int((~kept).sum())
+    left = replace(alarms, raised=raised)[kept]
+    return left[np.argsort(left.raised, kind="stable")], int((~kept).sum())

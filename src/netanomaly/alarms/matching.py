@@ -1,10 +1,11 @@
 """Which alarm was about which incident, and the scores that follow.
 
 An alarm is right about a true incident if it has its series and its class, shares a moment with it, and was raised
-before the incident was over. Of several such incidents it counts for the one that it shares most time with: an alarm
-that never ends finds one incident, not all that follow. Several alarms may be right about one incident; the first
-counts for its delay. An alarm that shares moments with incidents, but is right about none, has the wrong name (or came
-too late); one that shares none with any incident is a false alarm.
+while it lasted, or up to `EARLY_ROWS` rows before its first row, as labels are not exact. Of several such incidents it
+counts for the one that it shares most time with: an alarm that never ends finds one incident, not all that follow.
+Several alarms may be right about one incident; the first counts for its delay. An alarm that was raised at no such
+moment of any incident, whatever its class, is a false one, also if it still goes on when an incident begins; the
+others, right about none, have the wrong name or came too late.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.alarms.raising import Alarms
+from netanomaly.by_name import rows_by_name
 from netanomaly.evaluation.events import DAY_NS, find_incidents
 from netanomaly.evaluation.rows import ScoredRows
 
+EARLY_ROWS = 5
+"""Rows before an incident at which an alarm about it may be raised."""
 DRAWS, BLOCKS = 1000, 20
 """Of the bootstrap: how often it draws, and how many stretches of rows it draws from at least."""
 
@@ -59,26 +64,67 @@ class Matches:
     delays: NDArray[np.float64]
 
 
-def match(true: TrueIncidents, alarms: Alarms) -> Matches:
-    """Match alarms with true incidents."""
-    incident, is_false = np.full(len(alarms), -1), np.ones(len(alarms), dtype=bool)
-    for name in set(alarms.series) & set(true.series):
-        mine, theirs = np.flatnonzero(alarms.series == name), np.flatnonzero(true.series == name)
-        # nanoseconds that each alarm (rows) shares with each incident (columns); 0: one moment, below: none
-        shared = np.minimum(alarms.lasts[mine, None], true.lasts[theirs]) - np.maximum(
-            alarms.starts[mine, None], true.starts[theirs]
-        )
-        is_false[mine] = (shared < 0).all(axis=1)
-        fits = (alarms.labels[mine, None] == true.labels[theirs]) & (alarms.raised[mine, None] <= true.lasts[theirs])
-        shared = np.where(fits, shared, -1)
-        incident[mine] = np.where(shared.max(axis=1) >= 0, theirs[shared.argmax(axis=1)], -1)
-    delays = np.full(len(true), np.nan)
+def match(true: TrueIncidents, alarms: Alarms, interval_ns: int) -> Matches:
+    """Match alarms with true incidents, which do not overlap within a series. O(n log n) but for what they share."""
+    early = EARLY_ROWS * interval_ns + interval_ns // 2
+    called, about = _meetings(true, alarms, early)
+    opens, closes = true.starts[about] - early, true.lasts[about]
+    raised, begun = alarms.raised[called], alarms.starts[called]
+    in_time = (raised >= opens) & (raised <= closes)
+    is_false = np.ones(len(alarms), dtype=bool)
+    is_false[called[in_time | ((begun >= opens) & (begun <= closes))]] = False
+    shared = np.minimum(alarms.lasts[called], closes) - np.maximum(begun, true.starts[about])  # ns; below 0: none
+    right = np.flatnonzero(in_time & (shared >= 0) & (alarms.labels[called] == true.labels[about]))
+    right = right[np.lexsort((-shared[right], called[right]))]  # of an alarm the one that it shares most with first
+    found, first = np.unique(called[right], return_index=True)
+    incident = np.full(len(alarms), -1)
+    incident[found] = about[right[first]]
+    return Matches(incident, is_false, _delays(true, alarms, incident))
+
+
+def _meetings(true: TrueIncidents, alarms: Alarms, early: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of an alarm and an incident of its series that meet, if that began `early` ns sooner. (pairs,), (pairs,)"""
+    codes = pd.factorize(np.concatenate([true.series, alarms.series]))[0]
+    moments = np.concatenate([true.starts - early, true.lasts, alarms.starts, alarms.lasts])
+    ranks = np.unique(moments, return_inverse=True)[1]
+    count = len(true)
+    opens, closes, starts, lasts = np.split(ranks, [count, 2 * count, 2 * count + len(alarms)])
+    ours, theirs = codes[:count] * len(moments), codes[count:] * len(moments)  # one axis for all series
+    order = np.argsort(ours + closes, kind="stable")
+    first = np.searchsorted((ours + closes)[order], theirs + starts)
+    behind = np.searchsorted((ours + opens)[order], theirs + lasts, side="right")
+    many = np.maximum(behind - first, 0)
+    called = np.repeat(np.arange(len(alarms)), many)
+    place = np.arange(len(called)) - np.repeat(np.cumsum(many) - many, many) + np.repeat(first, many)
+    return called, order[place]
+
+
+def _delays(true: TrueIncidents, alarms: Alarms, incident: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Seconds from the start of each incident to its first right alarm, 0 if that came earlier, NaN without one."""
     right = np.flatnonzero(incident >= 0)
     raised = np.full(len(true), np.iinfo(np.int64).max)
     np.minimum.at(raised, incident[right], alarms.raised[right])
     found = np.unique(incident[right])
+    delays = np.full(len(true), np.nan)
     delays[found] = np.maximum(raised[found] - true.starts[found], 0) / 1e9
-    return Matches(incident, is_false, delays)
+    return delays
+
+
+def calm_in_alarm(rows: ScoredRows, alarms: Alarms) -> float | None:
+    """Share of the normal rows that lie between the first and the last row of some alarm of their series."""
+    calm = rows.truth == rows.normal
+    if not calm.any():
+        return None
+    inside = np.zeros(len(rows), dtype=bool)
+    of_series = rows_by_name(rows.series)
+    for name, own in rows_by_name(alarms.series).items():
+        mine = of_series.get(name)
+        if mine is None:
+            continue
+        starts, lasts = np.sort(alarms.starts[own]), np.sort(alarms.lasts[own])
+        times = rows.times[mine]  # in so many alarms: those that have begun less those that are over
+        inside[mine] = np.searchsorted(starts, times, side="right") > np.searchsorted(lasts, times)
+    return float(inside[calm].mean())
 
 
 def alarm_scores(rows: ScoredRows, alarms: Alarms, seed: int = 0) -> dict[str, Any]:
@@ -89,6 +135,7 @@ def alarm_scores(rows: ScoredRows, alarms: Alarms, seed: int = 0) -> dict[str, A
         recall: share of true incidents with a right alarm.
         precision: share of alarms that are right about an incident.
         delay_median_s, delay_p90_s: seconds from the start of an incident until the alarm is raised, of those found.
+        calm_in_alarm: share of the normal rows that lie in an alarm: what its start says nothing of.
         false_alarms_per_series_day: null if no row is normal.
         intervals: of recall, precision, delay_median_s and false_alarms_per_series_day, the middle 95 % of what a
             block bootstrap draws (Kuensch 1989): stretches of rows are drawn again, with the incidents and alarms that
@@ -96,7 +143,7 @@ def alarm_scores(rows: ScoredRows, alarms: Alarms, seed: int = 0) -> dict[str, A
         per_class: incidents, found, recall, alarms, precision, false_alarms, delay_median_s of each class.
     """
     true = TrueIncidents.of_rows(rows)
-    matches = match(true, alarms)
+    matches = match(true, alarms, rows.interval_ns)
     days = len(rows) * rows.interval_ns / DAY_NS
     is_right = matches.incident >= 0
     some_normal = bool((rows.truth == rows.normal).any())
@@ -110,6 +157,7 @@ def alarm_scores(rows: ScoredRows, alarms: Alarms, seed: int = 0) -> dict[str, A
         "precision": _mean(is_right),
         "delay_median_s": _quantile(matches.delays, 0.5),
         "delay_p90_s": _quantile(matches.delays, 0.9),
+        "calm_in_alarm": calm_in_alarm(rows, alarms),
         "false_alarms_per_series_day": float(matches.is_false.sum() / days) if some_normal else None,
         "intervals": _intervals(rows, true, alarms, matches, some_normal, seed),
         "per_class": {
@@ -167,12 +215,12 @@ class _Blocks:
     """Stretches of rows that are drawn as one: whole series, or parts of them where there are few."""
 
     def __init__(self, rows: ScoredRows) -> None:
-        names, series = np.unique(rows.series.astype(str), return_inverse=True)
-        parts = -(-BLOCKS // len(names))
+        found = rows_by_name(rows.series)
+        parts = -(-BLOCKS // len(found))
         self._bounds: dict[str, tuple[int, NDArray[np.int64]]] = {}
         sizes: list[int] = []
-        for number, name in enumerate(names):
-            times = np.sort(rows.times[series == number])
+        for name, own in found.items():
+            times = np.sort(rows.times[own])
             pieces = [piece for piece in np.array_split(times, parts) if len(piece)]
             self._bounds[str(name)] = (len(sizes), np.array([piece[0] for piece in pieces[1:]], dtype=np.int64))
             sizes += [len(piece) for piece in pieces]
@@ -181,9 +229,8 @@ class _Blocks:
     def of(self, series: NDArray[np.object_], times: NDArray[np.int64]) -> NDArray[np.int64]:
         """The block in which each moment lies. (n,), (n,) to (n,)"""
         result = np.zeros(len(times), dtype=np.int64)
-        for name in set(series):
-            first, bounds = self._bounds[str(name)]
-            own = series == name
+        for name, own in rows_by_name(series).items():
+            first, bounds = self._bounds[name]
             result[own] = first + np.searchsorted(bounds, times[own], side="right")
         return result
 

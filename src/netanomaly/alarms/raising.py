@@ -73,11 +73,15 @@ class AlarmCollector:
         rule: when rows become an alarm.
         classes: names of the K columns.
         interval_ns: time between rows.
+
+    Attributes:
+        series: names of all series that rows came from.
     """
 
     def __init__(self, rule: AlarmRule, classes: tuple[str, ...], interval_ns: int) -> None:
         self.rule, self.classes, self.interval_ns = rule, classes, interval_ns
         self._limits = rule.limits(classes)
+        self.series: set[str] = set()
         self._series: dict[str, int] = {}
         self._parts: list[_Counting] = []
 
@@ -95,6 +99,7 @@ class AlarmCollector:
             probabilities: of the classes, zero where nothing was measured. (rows, K)
             novelty: how unlike training each row is, above 1 for unknown; None: that is not known. (rows,)
         """
+        self.series.update(map(str, pd.unique(series)))
         against = probabilities / self._limits  # (rows, K)
         best = against.argmax(axis=1)
         reached = against[np.arange(len(best)), best]

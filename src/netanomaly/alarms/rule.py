@@ -62,4 +62,7 @@ class AlarmRule:
     def from_state(cls, state: Mapping[str, Any]) -> AlarmRule:
         """From `state`. Raises KeyError, TypeError or ValueError if it is none."""
         thresholds = {str(name): float(value) for name, value in state["thresholds"].items()}
-        return cls(thresholds, float(state["hysteresis"]), int(state["min_rows"]), int(state["merge_rows"]))
+        counts = state["min_rows"], state["merge_rows"]
+        if not all(type(count) is int for count in counts):
+            raise ValueError(f"min_rows and merge_rows are {counts[0]!r} and {counts[1]!r}, no numbers of rows")
+        return cls(thresholds, float(state["hysteresis"]), *counts)

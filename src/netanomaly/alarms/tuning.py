@@ -73,9 +73,9 @@ def tune(
         false_alarms_per_day: per series, at most.
         hysteresis: default: `AlarmRule`'s.
     """
-    search = _Search(rows, probabilities, classes, false_alarms_per_day)
     plain = AlarmRule.plain(classes, rows.normal)
     start = plain if hysteresis is None else replace(plain, hysteresis=hysteresis)
+    search = _Search(rows, probabilities, classes, false_alarms_per_day, start.hysteresis)
     best = _middle_of_best(list(_first_rules(start)), search)
     common = next(iter(best.thresholds.values()), 1.0)
     for _ in range(PASSES):
@@ -122,8 +122,13 @@ class _Search:
         probabilities: NDArray[np.floating],
         classes: tuple[str, ...],
         target: float | None,
+        hysteresis: float,
     ) -> None:
-        self.rows, self.probabilities, self.classes, self.target = rows, probabilities, classes, target
+        self.rows, self.classes, self.target = rows, classes, target
+        abnormal = [k for k, name in enumerate(classes) if name != rows.normal]
+        # rows that no rule could count are left out once for all
+        may_count = probabilities[:, abnormal].max(axis=1, initial=0) >= THRESHOLDS[0] * hysteresis
+        self.counting = (rows.series[may_count], rows.times[may_count], probabilities[may_count])
         self.true = TrueIncidents.of_rows(rows)
         self.days = len(rows) * rows.interval_ns / DAY_NS
         self._known: dict[tuple[object, ...], Score] = {}
@@ -158,9 +163,9 @@ class _Search:
     def _counted(self, rule: AlarmRule) -> tuple[float, float, int]:
         """Mean recall and mean F1 of the classes with an incident here, and the false alarms."""
         collector = AlarmCollector(rule, self.classes, self.rows.interval_ns)
-        collector.add(self.rows.series, self.rows.times, self.probabilities)
+        collector.add(*self.counting)
         alarms = collector.alarms()
-        matches = match(self.true, alarms)
+        matches = match(self.true, alarms, self.rows.interval_ns)
         recalls, f1s = [], []
         for name in sorted(set(self.true.labels)):
             is_found = ~np.isnan(matches.delays[self.true.labels == name])

@@ -63,7 +63,7 @@ def cross_fit(prepared: Prepared, folds: int, device: torch.device) -> CrossFitt
         {*prepared.report["train"]["classes"], *prepared.report["validation"]["classes"]},
         key=lambda name: (name != prepared.config.data.normal, name),
     )
-    answers = np.zeros((len(prepared.table), len(classes)))
+    answers = np.full((len(prepared.table), len(classes)), np.nan)  # of classes that the model of a row has not learnt
     with tempfile.TemporaryDirectory() as work, threads(prepared.config):
         for number, held_out in enumerate(groups):
             log.info("fold %d of %d: %s held out", number + 1, len(groups), ", ".join(held_out))
@@ -73,7 +73,8 @@ def cross_fit(prepared: Prepared, folds: int, device: torch.device) -> CrossFitt
                 raise outcome.stopped_by
             given = Predictor(bundle, device).probabilities(fold.grid.segments, fold.labelled(TEST))
             columns = [classes.index(name) for name in bundle.classes]
-            answers[:, columns] += fold.grid.to_rows(given)
+            rows = np.flatnonzero(fold.grid.to_rows(fold.labelled(TEST)))
+            answers[rows[:, None], np.array(columns)] = fold.grid.to_rows(given)[rows]
     return _judged(prepared, tuple(classes), answers)
 
 
@@ -123,8 +124,8 @@ def _judged(prepared: Prepared, classes: tuple[str, ...], answers: NDArray[np.fl
     wanted = grid.to_rows([train | validation for train, validation in pairs]) & (table.labels != UNLABELLED)
     number = {name: i for i, name in enumerate(classes)}
     own = np.array([number.get(str(label), 0) for label in table.labels])
-    known = answers[np.arange(len(own)), own] > 0
+    # a row without any measurement has zeros only
+    known = ~np.isnan(answers[np.arange(len(own)), own]) & (np.nan_to_num(answers).sum(axis=1) > 0)
     counted = wanted & known
-    return CrossFitted(
-        scored_rows(prepared.config, table, counted), classes, answers[counted], int((wanted & ~known).sum())
-    )
+    judged = np.nan_to_num(answers[counted])
+    return CrossFitted(scored_rows(prepared.config, table, counted), classes, judged, int((wanted & ~known).sum()))

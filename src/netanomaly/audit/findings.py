@@ -15,6 +15,7 @@ from netanomaly.alarms.matching import TrueIncidents, match
 from netanomaly.alarms.raising import AlarmCollector
 from netanomaly.alarms.rule import AlarmRule
 from netanomaly.audit.cross_fit import CrossFitted
+from netanomaly.by_name import rows_by_name
 from netanomaly.evaluation.events import find_incidents
 
 LABEL, MISSING, ONSET = "label", "missing", "onset"
@@ -80,9 +81,12 @@ def _missing(given: CrossFitted) -> Iterator[Finding]:
     collector = AlarmCollector(rule, given.classes, given.rows.interval_ns)
     collector.add(given.rows.series, given.rows.times, given.probabilities)
     alarms = collector.alarms()
-    for i in np.flatnonzero(match(TrueIncidents.of_rows(given.rows), alarms).is_false):
-        inside = (given.rows.series == alarms.series[i]) & (given.rows.times >= alarms.starts[i])
-        rows = np.flatnonzero(inside & (given.rows.times <= alarms.lasts[i]))
+    matches, of_series = match(TrueIncidents.of_rows(given.rows), alarms, given.rows.interval_ns), _by_series(given)
+    for i in np.flatnonzero(matches.is_false):
+        own_rows = of_series[str(alarms.series[i])]
+        times = given.rows.times[own_rows]
+        start, stop = np.searchsorted(times, alarms.starts[i]), np.searchsorted(times, alarms.lasts[i], side="right")
+        rows = own_rows[start:stop]
         mean = given.probabilities[rows].mean(axis=0)
         own, label = float(mean[given.classes.index(normal)]), str(alarms.labels[i])
         likely = float(mean[given.classes.index(label)])
@@ -99,7 +103,11 @@ def _onsets(given: CrossFitted) -> Iterator[Finding]:
         return
     incidents = find_incidents(given.rows, given.rows.truth)
     pieces = np.split(incidents.rows, incidents.starts[1:]) if len(incidents) else []
-    shifts = [_shift(given, rows) if _looks_like_its_label(given, rows) else None for rows in pieces]
+    of_series = _by_series(given)
+    shifts = [
+        _shift(given, rows, of_series[str(given.rows.series[rows[0]])]) if _looks_like_its_label(given, rows) else None
+        for rows in pieces
+    ]
     for name in sorted(set(incidents.labels)):
         own = [i for i, label in enumerate(incidents.labels) if label == name and shifts[i] is not None]
         if len(own) < 3:  # no median to speak of
@@ -123,13 +131,13 @@ def _looks_like_its_label(given: CrossFitted, rows: NDArray[np.int64]) -> bool:
     return bool(given.classes[int(mean.argmax())] == given.rows.truth[rows[0]])
 
 
-def _shift(given: CrossFitted, rows: NDArray[np.int64]) -> tuple[int, float] | None:
+def _shift(given: CrossFitted, rows: NDArray[np.int64], series: NDArray[np.int64]) -> tuple[int, float] | None:
     """Rows from the labelled onset of an incident to its likeliest one, and how sure that is (0 to 1).
 
     The likeliest onset s has the largest sum over rows before s of log p(normal) and from s on of log p(label). None
     where no normal rows lie before the incident.
     """
-    before = _calm_before(given, rows)[-REACH:]
+    before = _calm_before(given, rows, series)[-REACH:]
     label = str(given.rows.truth[rows[0]])
     if len(before) < LEAST_SHIFT:
         return None
@@ -143,16 +151,20 @@ def _shift(given: CrossFitted, rows: NDArray[np.int64]) -> tuple[int, float] | N
     return shift, 1 - float(np.exp(-gain / max(abs(shift), 1)))
 
 
-def _calm_before(given: CrossFitted, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The normal rows that end where an incident begins, in order of time, `REACH` at most."""
-    first = rows[0]
-    since = given.rows.times[first] - (REACH + 1) * given.rows.interval_ns
-    near = (given.rows.times < given.rows.times[first]) & (given.rows.times >= since)
-    found = np.flatnonzero(near & (given.rows.series == given.rows.series[first]))
-    found = found[np.argsort(given.rows.times[found], kind="stable")]
-    calm = given.rows.truth[found] == given.rows.normal
-    stops = np.flatnonzero(~calm)
+def _calm_before(given: CrossFitted, rows: NDArray[np.int64], series: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The normal rows that end where an incident begins, about `REACH`, of the rows of its series in order of time."""
+    first = given.rows.times[rows[0]]
+    times = given.rows.times[series]
+    since = first - (REACH + 1) * given.rows.interval_ns
+    found = series[np.searchsorted(times, since) : np.searchsorted(times, first)]
+    stops = np.flatnonzero(given.rows.truth[found] != given.rows.normal)
     return found[stops[-1] + 1 :] if len(stops) else found
+
+
+def _by_series(given: CrossFitted) -> dict[str, NDArray[np.int64]]:
+    """The rows of each series, in order of time."""
+    groups = rows_by_name(given.rows.series)
+    return {name: own[np.argsort(given.rows.times[own], kind="stable")] for name, own in groups.items()}
 
 
 def _finding(

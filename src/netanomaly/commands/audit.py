@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netanomaly.commands.shared import Shared, check_place, overrides
+from netanomaly.commands.shared import Shared, check_apart, check_place, overrides
 from netanomaly.errors import ConfigError
 
 
@@ -41,7 +41,11 @@ def _run(options: argparse.Namespace) -> None:
             raise ConfigError(f"--{name} {getattr(options, name)}: give {least} or more")
     for option in ("out", "rows"):
         check_place(getattr(options, option), f"--{option}")
-    prepared = prepare(load_config(options.config, overrides(options)))
+    config = load_config(options.config, overrides(options))
+    root = Path(config.data.root)
+    read = [root / name for name in (*config.data.files, config.data.incidents) if name]
+    check_apart({"--out": options.out, "--rows": options.rows}, [options.config, *read])
+    prepared = prepare(config)
     given = cross_fit(prepared, options.folds, build_device(prepared.config.device))
     times = build_input_format(prepared.config.data).times
     found = finding_table(find(given), times, given.rows.interval_ns)

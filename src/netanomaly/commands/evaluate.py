@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+from netanomaly.starter import is_starter
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -37,14 +38,14 @@ def _run(options: argparse.Namespace) -> None:
 
     directory = bundle_directory(options.bundle)
     predictor = load(directory, overrides=overrides(options))
-    out = options.out or (None if options.files else directory / EVALUATION)
+    is_of_run = options.out is None and not options.files and not is_starter(options.bundle)
+    out = directory / EVALUATION if is_of_run else options.out
     check_place(out)
     scored = score(predictor, files=options.files)
     print(report_text(scored.report))
     if out is not None:
         write_json(out, scored.report)
         print(f"\nevaluation: {out}")
-    is_of_run = options.out is None and not options.files
     if is_of_run and not options.no_report:
         page = directory / REPORT
         if write_if_possible(of_scored(predictor, directory, scored), page):

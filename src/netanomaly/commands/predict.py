@@ -6,7 +6,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+from netanomaly.commands.shared import Shared, bundle_directory, check_apart, check_place, overrides
 from netanomaly.errors import ConfigError
 
 
@@ -50,7 +50,13 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.alarm_reasons import reasons_of_files
     from netanomaly.alarms.maintenance import suppress
     from netanomaly.build import build_input_format
-    from netanomaly.incident_files import incident_table, incidents_text, read_maintenance, write_incidents
+    from netanomaly.incident_files import (
+        incident_table,
+        incidents_text,
+        read_maintenance,
+        tell_unknown_series,
+        write_incidents,
+    )
     from netanomaly.predictions import STANDARD_OUTPUT, SUFFIXES, label_files
     from netanomaly.predictor import load
 
@@ -59,11 +65,9 @@ def _run(options: argparse.Namespace) -> None:
     if options.chunk_rows < 0:
         raise ConfigError(f"--chunk-rows {options.chunk_rows}: give a number of rows, or 0 for all at once")
     check_place(options.out)
-    if options.out is not None and any(
-        Path(file).exists() and options.out.resolve() == Path(file).resolve() for file in options.files
-    ):
-        raise ConfigError(f"--out {options.out}: is one of the files to read; it would be replaced")
     _check_incidents(options)
+    outputs = {"--out": options.out, "--incidents": options.incidents}
+    check_apart(outputs, [*options.files, options.maintenance, options.data])
     predictor = load(bundle_directory(options.bundle), overrides=overrides(options))
     form = build_input_format(predictor.config.data)
     planned = None if options.maintenance is None else read_maintenance(options.maintenance, form)
@@ -73,10 +77,16 @@ def _run(options: argparse.Namespace) -> None:
     if options.out is not None:
         logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
     if collector is not None:
-        alarms, suppressed = suppress(collector.alarms(), planned) if planned else (collector.alarms(), 0)
-        why = reasons_of_files(predictor, options.files, alarms, options.chunk_rows) if options.reasons else None
-        found = incident_table(alarms, form.times, collector.interval_ns, why)
+        alarms, suppressed = collector.alarms(), 0
+        if planned is not None:
+            tell_unknown_series(planned, collector.series, options.maintenance)
+            alarms, suppressed = suppress(alarms, planned)
+        found = incident_table(alarms, form.times, collector.interval_ns)
         write_incidents(found, options.incidents)
+        if options.reasons:  # they take longest: what is known is written before
+            why = reasons_of_files(predictor, options.files, alarms, options.chunk_rows)
+            found = incident_table(alarms, form.times, collector.interval_ns, why)
+            write_incidents(found, options.incidents)
         print(incidents_text(found))
         also = f", {suppressed} more in planned maintenance" if planned else ""
         logging.getLogger(__name__).info("%d incidents%s: %s", len(alarms), also, options.incidents)
@@ -92,6 +102,4 @@ def _check_incidents(options: argparse.Namespace) -> None:
         return
     if options.incidents.suffix not in SUFFIXES:
         raise ConfigError(f"--incidents {options.incidents}: write a {' or '.join(SUFFIXES)}")
-    if options.out is not None and options.incidents.resolve() == options.out.resolve():
-        raise ConfigError(f"--incidents {options.incidents}: is the file of --out as well")
     check_place(options.incidents, "--incidents")

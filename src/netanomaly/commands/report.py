@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
 from netanomaly.errors import ConfigError
+from netanomaly.starter import is_starter
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -37,7 +38,8 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.run import REPORT
 
     directory = bundle_directory(options.bundle)
-    out = options.out or (Path(REPORT) if options.files else directory / REPORT)
+    here = options.files or is_starter(options.bundle)  # nothing is written into the package
+    out = options.out or (Path(REPORT) if here else directory / REPORT)
     if out.suffix not in (".html", ".htm"):
         raise ConfigError(f"--out {out}: write a .html")
     missing = missing_libraries()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +80,22 @@ def bundle_directory(path: Path) -> Path:
     from netanomaly.config import load_config
 
     return Path(load_config(path).run_dir)
+
+
+def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
+    """Raise a ConfigError if a file to write is one to read, or another one to write; inputs may be patterns."""
+    import glob
+
+    read = {Path(found).resolve() for name in inputs if name is not None for found in (name, *glob.glob(str(name)))}
+    written: dict[Path, str] = {}
+    for option, out in outputs.items():
+        if out is None:
+            continue
+        if out.resolve() in read:
+            raise ConfigError(f"{option} {out}: is one of the files to read; it would be replaced")
+        if out.resolve() in written:
+            raise ConfigError(f"{option} {out}: is the file of {written[out.resolve()]} as well")
+        written[out.resolve()] = option
 
 
 def check_place(out: Path | None, option: str = "--out") -> None:

@@ -37,25 +37,30 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 
 def _run(options: argparse.Namespace) -> None:
     from netanomaly.bundle import load_bundle
-    from netanomaly.retuning import change_rule, decisions_text, retune, retune_unknown
+    from netanomaly.retuning import Wishes, decisions_text, tune_bundle
+    from netanomaly.run import EVALUATION, REPORT
 
     directory = bundle_directory(options.bundle)
-    changing = {"threshold", "hysteresis", "min_rows", "merge_rows", "false_alarms_per_day", "best_f1", "unknown_share"}
-    if is_starter(options.bundle) and any(getattr(options, name) not in (None, False, []) for name in changing):
-        raise ConfigError(f"tune: the starter bundle is the package's; copy {directory} and tune the copy")
     given = {key: getattr(options, key) for key in ("hysteresis", "min_rows", "merge_rows")}
     changes = {key: value for key, value in given.items() if value is not None}
-    thresholds = dict(_threshold(text) for text in options.threshold)
     if options.best_f1 and options.false_alarms_per_day is not None:
         raise ConfigError("tune: give --false-alarms-per-day or --best-f1, not both")
-    bundle = load_bundle(directory)
-    if options.best_f1 or options.false_alarms_per_day is not None:
-        bundle = retune(directory, options.false_alarms_per_day, overrides(options))
-    if options.unknown_share is not None:
-        bundle = retune_unknown(directory, options.unknown_share, overrides(options))
-    if changes or thresholds:
-        bundle = change_rule(directory, changes, thresholds)
-    print(decisions_text(bundle.decisions))
+    wishes = Wishes(
+        choose=options.best_f1 or options.false_alarms_per_day is not None,
+        false_alarms_per_day=options.false_alarms_per_day,
+        unknown_share=options.unknown_share,
+        changes=changes,
+        thresholds=dict(_threshold(text) for text in options.threshold),
+    )
+    if wishes == Wishes():
+        print(decisions_text(load_bundle(directory).decisions))
+        return
+    if is_starter(options.bundle):
+        raise ConfigError(f"tune: the starter bundle is the package's; copy {directory} and tune the copy")
+    print(decisions_text(tune_bundle(directory, wishes, overrides(options)).decisions))
+    old = [name for name in (EVALUATION, REPORT) if (directory / name).exists()]
+    if old:
+        print(f"{' and '.join(old)} there are of the rule before; netanomaly eval {directory} makes them again")
 
 
 def _threshold(text: str) -> tuple[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,23 @@ def _metric(column: NDArray[np.float64]) -> dict[str, Any]:
         "missing": round(1 - len(known) / len(column), DIGITS),
         "quantiles": [float(f"{value:.{DIGITS}g}") for value in quantiles],
     }
+
+
+def is_reference(found: object) -> bool:
+    """Whether plain values are what `reference` makes: they come from a file that anybody may have written."""
+    metrics = found.get("metrics") if isinstance(found, Mapping) else None
+    return isinstance(metrics, Mapping) and all(_is_metric(one) for one in metrics.values())
+
+
+def _is_metric(found: object) -> bool:
+    if not isinstance(found, Mapping) or not isinstance(found.get("missing"), (int, float)):
+        return False
+    quantiles = found.get("quantiles")
+    if not isinstance(quantiles, list) or len(quantiles) not in (0, STEPS + 1):
+        return False
+    if not all(isinstance(value, (int, float)) and np.isfinite(value) for value in quantiles):
+        return False
+    return all(one <= other for one, other in pairwise(quantiles))
 
 
 def drift(column: NDArray[np.float64], quantiles: Sequence[float]) -> Mapping[str, float] | None:

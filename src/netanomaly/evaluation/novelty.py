@@ -18,7 +18,7 @@ def unknown_scores(
 
     Args:
         truth: true labels. (rows,)
-        novelty: above 1 a row is called unknown. (rows,)
+        novelty: above 1 a row is called unknown; all zero if none ever is. (rows,)
         trained: classes that training had.
 
     Returns:
@@ -28,6 +28,8 @@ def unknown_scores(
     """
     from sklearn.metrics import roc_auc_score
 
+    if not novelty.any():  # nothing is ever called unknown
+        return dict.fromkeys(("known_called_unknown", "new_called_unknown", "auroc"))
     is_new = ~np.isin(truth, list(trained))
     called = novelty > 1
     return {

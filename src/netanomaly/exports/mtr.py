@@ -40,8 +40,11 @@ def convert(text: str, name: str) -> pd.DataFrame:
             header = [column.strip() for column in fields]
         elif any(fields):
             cells = dict(zip(header, fields, strict=False))
+            if not {"Start_Time", "Host", "Hop"} <= cells.keys():
+                cut = separator.join(fields)[:60]
+                raise DataError(f"{name}: a line without time, host and hop: '{cut}'; is the file cut off?")
             row = {TIME: cells["Start_Time"], SERIES: f"{cells['Host']}/{cells['Hop']}"}
-            answered = float(cells.get("Loss%", "0").rstrip("%")) < 100
+            answered = cells.get("Loss%", "0").strip().rstrip("%") not in ("100", "100.0", "100.00")
             for column, metric in _METRICS.items():
                 if column in cells:
                     row[metric] = cells[column] if answered or not metric.endswith("_ms") else ""

@@ -94,7 +94,15 @@ def _evaluation(directory: Path) -> dict[str, Any] | None:
 
 
 def bundle_text(card: dict[str, Any]) -> str:
-    """The same for a terminal."""
+    """The same for a terminal. Raises BundleError if how it was trained is not written as expected."""
+    try:
+        text = _text(card)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BundleError(f"{card['bundle']}: how it was trained is not written as expected: {error}") from error
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+
+
+def _text(card: dict[str, Any]) -> str:
     expects, looks, trained = card["expects"], card["looks_back"], card["trained_on"]
     size = sum(entry["bytes"] for entry in card["files"].values())
     time = expects["timestamp"]
@@ -126,10 +134,22 @@ def _limits(card: dict[str, Any] | None) -> list[list[str]]:
     if card is None:
         return []
     rows = [
-        (one["metrics"], score(one["macro_f1"]), score(one["recall"]), f"{one['false_alarms_per_series_day']:.0f}")
+        (
+            one["metrics"],
+            *(score(one[key]) for key in ("macro_f1", "recall", "precision")),
+            f"{one['false_alarms_per_series_day']:.0f}",
+            score(one["unknown"]),
+        )
         for one in card["metrics"]
     ]
-    header = ("test links, with these metrics only", "macro-F1", "incidents found", "false alarms a link and day")
+    header = (
+        "test links, with these metrics only",
+        "macro-F1",
+        "incidents found",
+        "precision",
+        "false a day",
+        "unknown",
+    )
     return [table(header, rows), ["it cannot know:", *(f"- {text}" for text in card["cannot_know"])]]
 
 

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from netanomaly.build import build_input_format
 from netanomaly.config import Config
+from netanomaly.data.ingest import find_files
 from netanomaly.errors import DataError
 from netanomaly.inspect.guesses import Survey
 from netanomaly.inspect.matching import Match, match_metrics
 from netanomaly.inspect.starter_config import Starter, comment, data_lines, key_lines
-from netanomaly.inspect.trial import rows_read
+from netanomaly.inspect.trial import rows_of_config
+from netanomaly.rows_written import WRITTEN, with_rows_written
 from netanomaly.yaml_reader import dump_flow
+
+USUAL: dict[str, Any] = {
+    "separator": ",",
+    "decimal": ".",
+    "encoding": "utf-8",
+    "missing": ["", "NaN", "nan"],
+    "bad_lines": "error",
+    "series": [],
+    "duplicates": "error",
+}
+"""What a configuration need not say, but one that goes over a bundle's has to."""
 
 
 def rows_for_bundle(survey: Survey, files: Sequence[str], name: str, bundle: str, config: Config) -> Starter:
@@ -36,8 +50,13 @@ def rows_for_bundle(survey: Survey, files: Sequence[str], name: str, bundle: str
         known = ", ".join(metric.name for metric in config.data.metrics)
         raise DataError(f"{survey.files[0]}: no column is one of the metrics that {bundle} knows ({known})")
     lines = [line for line in data_lines(survey, survey.time, survey.rhythm, files) if line[0] != "metrics"]
-    tree: dict[str, Any] = {key: value for key, value, _ in lines if key not in ("label", "incidents", "normal")}
-    rows = rows_read({"data": {**tree, "metrics": [_metric(match) for match in matches]}})
+    metrics = [_metric(match) for match in matches]
+    given = {key: value for key, value, _ in lines if key not in ("files", "normal")}
+    usual = [(key, value, "as usual; the bundle may say otherwise") for key, value in USUAL.items() if key not in given]
+    lines += usual
+    tree = {**USUAL, **given, "metrics": metrics, "label": None, "incidents": None}
+    changes = [f"data.{key}={json.dumps(tree[key])}" for key in WRITTEN if key in tree]
+    rows = rows_of_config(with_rows_written(config, changes), find_files(files, "."))
     text = [
         f"# How the rows of these files are written, for {bundle}: look each match through, mend what you know.",
         f"# netanomaly predict {bundle} {' '.join(files)} --data {name} --incidents incidents.csv",

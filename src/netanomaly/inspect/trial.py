@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from netanomaly.build import build_input_format, check_interval, resolve_metrics
@@ -39,10 +40,14 @@ def rows_read(tree: Mapping[str, Any]) -> int:
     """
     config = _config(tree)
     config = resolve_metrics(config, [metric.name for metric in config.data.metrics])
-    files = find_files(config.data.files, config.data.root)
+    return rows_of_config(config, find_files(config.data.files, config.data.root))
+
+
+def rows_of_config(config: Config, files: Sequence[Path]) -> int:
+    """How many rows it takes from these files, without labels. Raises DataError if it does not take them."""
     rows = 0
     with _silent():
-        for table in read_tables(files, build_input_format(config.data), CHUNK):
+        for table in read_tables(files, build_input_format(config.data).without_label(), CHUNK):
             check_interval(config, table)
             rows += len(table)
     return rows

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netanomaly.alarms.matching import TrueIncidents, match
+from netanomaly.by_name import rows_by_name
 from netanomaly.report.content import Content
 
 RIGHT, WRONG, FALSE, MISSED, UNKNOWN = "right", "wrong name", "false alarm", "missed", "no label"
@@ -77,13 +78,15 @@ def _judged(content: Content) -> tuple[list[str | None], list[tuple[str, ...]], 
         return [None] * len(alarms), [()] * len(alarms), []
     rows = content.scored[0]
     true = TrueIncidents.of_rows(rows)
-    matches = match(true, alarms)
+    matches = match(true, alarms, rows.interval_ns)
     verdicts: list[str | None] = [FALSE] * len(alarms)
     truths: list[tuple[str, ...]] = [()] * len(alarms)
-    for name in set(alarms.series):
-        theirs = np.flatnonzero(true.series == name)
-        labelled = np.sort(rows.times[rows.series == name])
-        for i in np.flatnonzero(alarms.series == name):
+    of_rows, of_true = rows_by_name(rows.series), rows_by_name(true.series)
+    nothing = np.empty(0, dtype=np.int64)
+    for name, own in rows_by_name(alarms.series).items():
+        theirs = of_true.get(name, nothing)
+        labelled = np.sort(rows.times[of_rows.get(name, nothing)])
+        for i in own:
             start, last = alarms.starts[i], alarms.lasts[i]
             shared = np.minimum(last, true.lasts[theirs]) - np.maximum(start, true.starts[theirs])
             longest = theirs[np.argsort(-shared, kind="stable")][: int((shared >= 0).sum())]

@@ -16,10 +16,10 @@ def number(value: float | None) -> str:
     """Three digits, with k, M, G, T from ten thousand on: 96.8, 0.0123, 5.57M; a dash for none."""
     if value is None or math.isnan(value):
         return DASH
-    size = abs(value)
+    size = float(f"{abs(value):.3g}")  # as it is shown: 999,900 is 1M
     if size < 1e4 or size >= 1e15:
         return f"{float(f'{value:.3g}'):g}"
-    power = int(math.log10(float(f"{size:.3g}")) // 3)
+    power = int(math.log10(size) // 3)
     return f"{float(f'{value / 1000**power:.3g}'):g}{'kMGT'[power - 1]}"
 
 
