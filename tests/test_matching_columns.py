@@ -45,7 +45,21 @@ def _guess(column: str, unit: str = "1", kind: str = "gauge") -> MetricGuess:
         ("lost_percent", "%", "gauge", "loss"),
         ("jitter", "s", "gauge", "jitter"),
         ("node_netstat_Tcp_RetransSegs", "1", "counter", "retransmits"),
-        ("ifOutDiscards", "packet", "counter", None),  # which direction: the bundle knows no other than queue drops
+        ("ifOutDiscards", "packet", "counter", "queue_drops"),
+        ("rx_dropped_total", "packet", "counter", "queue_drops"),
+        ("ping loss (%)", "%", "gauge", "loss"),
+        ("packet_drop_percentage", "%", "gauge", "loss"),
+        ("PINGLOSS", "%", "gauge", "loss"),
+        ("PINGAVG", "ms", "gauge", "rtt"),
+        ("average_response_ms", "ms", "gauge", "rtt"),
+        ("probe_duration_seconds", "s", "gauge", "rtt"),
+        ("standard_deviation_ms", "ms", "gauge", "jitter"),
+        ("Download", "bit/s", "gauge", "throughput_rx"),
+        ("Upload", "bit/s", "gauge", "throughput_tx"),
+        ("DL_bitrate", "kbit/s", "gauge", "throughput_rx"),
+        ("Input rate bits/sec", "bit/s", "gauge", "throughput_rx"),
+        ("tcp_retrans_segs", "1", "counter", "retransmits"),
+        ("new_flows_rate", "1/s", "gauge", "new_flows"),
         ("queue_drops", "packet", "counter", "queue_drops"),
         ("connections", "1", "gauge", "flows"),
         ("new_connections", "1", "counter", "new_flows"),
@@ -66,6 +80,11 @@ def test_a_column_is_taken_once_and_equal_names_come_first() -> None:
     found = match_metrics(known, [_guess("latency", "ms"), _guess("ping", "s")])
     assert [match.column.column for match in found if match.column] == ["ping", "latency"]
     assert "the same name" in found[1].reason and "rtt" in found[0].reason
+
+
+def test_the_drops_of_what_is_sent_come_before_those_of_what_is_received() -> None:
+    found = match_metrics(STARTER, [_guess(name, "packet", "counter") for name in ("ifInDiscards", "ifOutDiscards")])
+    assert [match.column.column for match in found if match.column] == ["ifOutDiscards"]
 
 
 def test_a_direction_that_the_header_does_not_say_is_told() -> None:

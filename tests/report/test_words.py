@@ -55,7 +55,7 @@ def test_data_that_count_time_are_told_in_counts() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0, "0"), (96.84, "96.8"), (0.01234, "0.0123"), (9999.0, "10000"), (5_571_000.0, "5.57M"), (float("nan"), DASH)],
+    [(0.0, "0"), (96.84, "96.8"), (0.01234, "0.0123"), (9999.0, "10k"), (5_571_000.0, "5.57M"), (float("nan"), DASH)],
 )
 def test_numbers(value: float, text: str) -> None:
     assert number(value) == text

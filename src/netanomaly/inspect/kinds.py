@@ -17,6 +17,7 @@ ENOUGH = 20
 RISES, FALLS = 0.5, 0.02
 """A counter rises in this share of its steps at least, and falls in this share at most."""
 _NAMES = {"total", "octets", "counter", "cumulative", "bytes", "packets", "pkts", "errors", "discards", "count"}
+_NAMES |= {"drops", "dropped", "retrans", "retransmits", "segs", "resets", "octets"}
 _GAUGES = {"ms", "us", "ns", "%", "ratio", "dB", "dBm", "celsius", "volt", "watt", "hertz", "bit/s", "Mbit/s", "kbit/s"}
 
 _ROW_NUMBERS = re.compile(r"|index|row|row[_ ]?(number|no|id)|no|nr|n|#|seq|sequence|unnamed.*|level_0", re.IGNORECASE)
@@ -48,7 +49,7 @@ def guess_kind(header: str, unit: str, values: NDArray[np.float64], series: Sequ
     falls, rises = int((steps < 0).sum()), int((steps > 0).sum())
     if falls > FALLS * len(steps):
         return KindGuess("gauge", f"falls in {falls} of {len(steps)} steps")
-    if rises < (0.02 if named else RISES) * len(steps):
+    if rises < (1 if named and not falls else RISES * len(steps)):
         return KindGuess("gauge", "seldom changes" if rises else "never rises")
     befores = np.concatenate([numbers[:-1] for numbers in known])[steps < 0]
     if falls and not named and (np.concatenate([n[1:] for n in known])[steps < 0] > 0.5 * befores).any():

@@ -10,14 +10,14 @@ from netanomaly.inspect.guesses import MetricGuess
 from netanomaly.inspect.units import words_of
 
 _SPOKEN = {
-    "throughput": ("throughput", "octets", "bytes", "bits", "bps", "bitrate", "traffic", "bandwidth", "mbps", "kbps"),
-    "received": ("rx", "in", "hcin", "receive", "received", "recv", "down", "download", "ingress", "input"),
-    "sent": ("tx", "out", "hcout", "transmit", "transmitted", "sent", "up", "upload", "egress", "output"),
+    "throughput": ("throughput", "octets", "bytes", "bits", "bps", "bitrate", "traffic", "bandwidth", "mbps", "rate"),
+    "received": ("rx", "in", "hcin", "receive", "received", "recv", "down", "download", "ingress", "input", "dl"),
+    "sent": ("tx", "out", "hcout", "transmit", "transmitted", "sent", "up", "upload", "egress", "output", "ul"),
     "packets": ("packets", "packet", "pkts", "pkt", "pps", "frames", "ucast"),
-    "rtt": ("rtt", "ping", "latency", "delay", "srtt"),
-    "jitter": ("jitter", "mdev", "ipdv", "pdv"),
+    "rtt": ("rtt", "ping", "latency", "delay", "srtt", "response", "probe"),
+    "jitter": ("jitter", "mdev", "ipdv", "pdv", "stddev", "stdev", "deviation"),
     "loss": ("loss", "lost"),
-    "drops": ("drops", "drop", "dropped", "discards", "discard"),
+    "drops": ("drops", "drop", "dropped", "discards", "discard", "discarded"),
     "retransmits": ("retransmits", "retransmit", "retrans", "retransmitted", "retransmissions", "retr"),
     "flows": ("flows", "flow", "connections", "conns", "sessions", "conntrack"),
     "new": ("new", "opened", "created"),
@@ -25,6 +25,8 @@ _SPOKEN = {
     "extreme": ("max", "maximum", "min", "minimum", "p95", "p99", "worst", "best", "nominal", "limit", "capacity"),
 }
 """What names speak of, and the words for it. `extreme` keeps `rtt_max` from being taken for a usual RTT."""
+_INSIDE = ("octets", "throughput", "bitrate", "latency", "jitter", "loss", "ping", "discards", "retrans")
+"""Words that are looked for within others, as in `PINGLOSS`, where a name has none of its own."""
 _CONCEPT = {word: concept for concept, words in _SPOKEN.items() for word in words}
 _COUNTS = {"1": "packet", "1/s": "packet/s", "packet": "1", "packet/s": "1/s"}
 """Numbers of things are written with and without saying of what."""
@@ -63,7 +65,7 @@ def _match(metric: Metric, guess: MetricGuess | None) -> Match:
     fitting = _fitting(guess, metric)
     if metric.name == guess.column or metric.column == guess.column:
         return Match(metric, fitting, "the same name")
-    ours, theirs = _concepts(metric.name), _concepts(guess.column)
+    ours, theirs = _concepts(metric.name), _spoken(guess)
     untold = ours - theirs
     reason = f"both speak of {' and '.join(sorted(ours & theirs))}"
     if untold:
@@ -75,17 +77,36 @@ def _alike(metric: Metric, guess: MetricGuess) -> float:
     """2 for one name, else the share of what the names speak of that both do; 0 if they contradict each other."""
     if guess.column in (metric.name, metric.column):
         return 2.0
-    ours, theirs = _concepts(metric.name), _concepts(guess.column)
-    if not ours & theirs or ours & theirs <= {"received", "sent", "new"} or theirs - ours:
+    ours, theirs = _concepts(metric.name), _spoken(guess)
+    more = theirs - ours
+    if not ours & theirs or ours & theirs <= {"received", "sent", "new"}:
         return 0.0
+    if more:  # a queue's drops have a direction that the metric does not tell
+        return 0.2 + 0.1 * ("sent" in more) if ours == {"drops"} and more <= {"received", "sent"} else 0.0
     return len(ours & theirs) / len(ours)
 
 
+def _spoken(guess: MetricGuess) -> set[str]:
+    """What a column speaks of, its unit considered: drops in percent are losses, what is sent at bit/s is traffic."""
+    spoken = _concepts(guess.column)
+    rate = quantity(guess.unit, guess.kind)
+    if rate == "ratio" and "drops" in spoken:
+        spoken = spoken - {"drops"} | {"loss"}
+    if rate == "bit/s" and spoken and spoken <= {"received", "sent"}:
+        spoken = spoken | {"throughput"}
+    return spoken
+
+
 def _concepts(name: str) -> set[str]:
-    """What a name speaks of; packets that are lost, dropped or sent again are not traffic."""
-    spoken = {_CONCEPT[word] for word in words_of(name) if word in _CONCEPT}
-    if spoken & {"loss", "drops", "retransmits"}:
+    """What a name speaks of; packets that are lost, dropped or sent again are not traffic, lost pings no delay."""
+    words = words_of(name)
+    if not any(word in _CONCEPT for word in words):
+        words = [inside for inside in _INSIDE for word in words if inside in word]
+    spoken = {_CONCEPT[word] for word in words if word in _CONCEPT}
+    if spoken & {"loss", "drops", "retransmits", "flows", "resets", "rtt", "jitter"}:
         spoken -= {"packets", "throughput"}
+    if spoken & {"loss", "jitter"}:
+        spoken -= {"rtt"}
     return spoken - {"throughput"} if "packets" in spoken else spoken
 
 

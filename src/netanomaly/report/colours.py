@@ -11,6 +11,8 @@ from collections.abc import Sequence
 
 NORMAL = "#9aa3ad"
 NO_DATA = "#5b6470"
+UNKNOWN = "#c026d3"
+"""Of what is like none of training."""
 OTHER = "#7f7f7f"
 """Of a label that is no class of the model."""
 INK = "#3b7dd8"
@@ -36,4 +38,4 @@ def class_colours(classes: Sequence[str], normal: str, others: Sequence[str] = (
     """Colours by name: of the model's classes, in their order, then of other labels."""
     faults = [name for name in classes if name != normal]
     found = {name: _FAULTS[number % len(_FAULTS)] for number, name in enumerate(faults)}
-    return {normal: NORMAL, "no_data": NO_DATA, "unknown": OTHER, **dict.fromkeys(others, OTHER), **found}
+    return {normal: NORMAL, "no_data": NO_DATA, "unknown": UNKNOWN, **dict.fromkeys(others, OTHER), **found}

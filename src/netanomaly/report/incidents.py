@@ -8,6 +8,8 @@ import numpy as np
 
 from netanomaly.alarms.matching import TrueIncidents, match
 from netanomaly.by_name import rows_by_name
+from netanomaly.data.ingest import UNKNOWN as NEW
+from netanomaly.incident_files import MOSTLY
 from netanomaly.report.content import Content
 
 RIGHT, WRONG, FALSE, MISSED, UNKNOWN = "right", "wrong name", "false alarm", "missed", "no label"
@@ -22,6 +24,7 @@ class Incident:
         number: of the alarm; -1: there is none.
         start, last, raised, peak: times in ns since 1970; without an alarm `raised` and `peak` are that of the start.
         confidence, mean_confidence, onset: see `Alarms`; None without an alarm.
+        looks_like: the class of an alarm, also where its label is `unknown`.
         novel: share of its rows that are like none of training; 0 without an alarm.
         verdict: what the labels say; None where the rows have none.
         truth: labels of the incidents that it shares a moment with, the longest first; empty if it shares none.
@@ -38,6 +41,7 @@ class Incident:
     mean_confidence: float | None
     onset: float | None
     novel: float = 0.0
+    looks_like: str = ""
     verdict: str | None = None
     truth: tuple[str, ...] = ()
 
@@ -54,7 +58,8 @@ def incidents(content: Content) -> list[Incident]:
         Incident(
             number=i,
             series=str(alarms.series[i]),
-            label=str(alarms.labels[i]),
+            label=NEW if alarms.novel[i] > MOSTLY else str(alarms.labels[i]),
+            looks_like=str(alarms.labels[i]),
             start=int(alarms.starts[i]),
             last=int(alarms.lasts[i]),
             raised=int(alarms.raised[i]),
