@@ -317,6 +317,12 @@ def test_another_number_of_classes_than_the_weights_have_is_refused(saved: Path)
         load(saved)
 
 
+def _known(**changes: Any) -> dict[str, Any]:
+    """What a bundle says of its training rows."""
+    plain = {"chosen": [0, 1], "rows": 3, "means": [[0.0, 0.0]], "scale": [1.0, 1.0], "joint": [[0.1], [0.1]]}
+    return {**plain, "limit": 2.0, **changes}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -327,6 +333,14 @@ def test_another_number_of_classes_than_the_weights_have_is_refused(saved: Path)
         (lambda tree: tree["decisions"]["alarms"]["thresholds"].update(congestion=1.5), "congestion: 1.5 is not"),
         (lambda tree: tree["decisions"]["alarms"]["thresholds"].pop("congestion"), "thresholds are not of the classes"),
         (lambda tree: tree["decisions"]["alarms"].update(min_rows=0), "min_rows has to be at least 1"),
+        (lambda tree: tree["decisions"]["alarms"].update(min_rows=1.9), "no numbers of rows"),
+        (lambda tree: tree["decisions"]["alarms"].update(min_rows=float("inf")), "no numbers of rows"),
+        (lambda tree: tree["decisions"].update(known=_known(limit=0)), "not above 0"),
+        (lambda tree: tree["decisions"].update(known=_known(limit=-1.0)), "not above 0"),
+        (lambda tree: tree["decisions"].update(known=_known(joint=[[1.0], [1.0]])), "more than there is"),
+        (lambda tree: tree["decisions"].update(known=_known(rows=10**7)), "there are none of"),
+        (lambda tree: tree["decisions"].update(known=_known(chosen=[0, 999])), "there are none of"),
+        (lambda tree: tree["decisions"].update(known="no"), "not as expected"),
         (lambda tree: tree.pop("decisions"), "'decisions'"),
     ],
 )

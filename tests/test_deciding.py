@@ -220,3 +220,75 @@ def test_options_that_mean_nothing_end_with_2(
 ) -> None:
     assert main(["predict", str(trained / "run"), str(trained / "links.csv"), *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--incidents", "links.csv"], "--incidents links.csv: is one of the files to read"),
+        (["--out", "links.csv"], "--out links.csv: is one of the files to read"),
+        (["--incidents", "planned.csv", "--maintenance", "planned.csv"], "planned.csv: is one of the files to read"),
+        (["--incidents", "x.csv", "--out", "x.csv"], "is the file of --out as well"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_no_file_that_is_read_is_replaced(
+    trained: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shutil.copy(trained / "links.csv", tmp_path / "links.csv")
+    (tmp_path / "planned.csv").write_text("link,start,end\n")
+    monkeypatch.chdir(tmp_path)
+    before = (tmp_path / "links.csv").read_bytes()
+    assert (
+        main(["predict", str(trained / "run"), "*.csv" if "x.csv" not in arguments else "links.csv", *arguments]) == 2
+    )
+    assert message in capsys.readouterr().err
+    assert (tmp_path / "links.csv").read_bytes() == before
+
+
+def test_a_wish_that_cannot_be_changes_nothing_of_the_others(run: Path) -> None:
+    before = (run / "bundle.json").read_bytes()
+    assert main(["tune", str(run), "--best-f1", "--unknown-share", "0.3", "--threshold", "jam=0.5"]) == 2
+    assert (run / "bundle.json").read_bytes() == before
+
+
+def test_maintenance_of_series_that_are_not_there_is_told(
+    trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "planned.csv").write_text("link,start,end\nA,2026-03-01T00:00:00Z,2026-03-01T01:00:00Z\n")
+    planned = ["--maintenance", str(tmp_path / "planned.csv")]
+    _incidents(trained / "run", trained / "links.csv", tmp_path / "i.csv", *planned)
+    assert "no series 'A' in the rows" in caplog.text
+
+
+def test_reasons_of_the_first_rows_of_a_file(trained: Path, tmp_path: Path) -> None:
+    frame = link("f", 60)
+    frame.loc[3:12, "rtt_ms"] *= 10  # an incident before there are as many rows as a window has
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    found = _incidents(trained / "run", tmp_path / "rows.csv", tmp_path / "i.csv", "--reasons", "--chunk-rows", "20")
+    assert len(found) and found["reason"].notna().all()
+
+
+def test_times_of_reasons_are_those_of_incidents(trained: Path, tmp_path: Path) -> None:
+    frame = link("f")
+    moments = pd.to_datetime(frame["timestamp"]).dt.tz_convert("Asia/Tokyo")
+    frame["timestamp"] = [moment.isoformat() for moment in moments]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    found = _incidents(trained / "run", tmp_path / "rows.csv", tmp_path / "i.csv", "--reasons")
+    for one in found.itertuples():
+        assert f" from {one.start[11:14]}" in one.reason  # the hour, in UTC
+
+
+def test_a_validation_part_with_new_classes_alone_leaves_a_bundle(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    frame = network()
+    frame.loc[frame["link"] == "e", "label"] = "new"
+    predictor = train(settings(tmp_path / "run"), frames=frame)
+    assert predictor.decisions.known is not None and predictor.decisions.known.limit == np.inf
+    assert "no validation row is of a class of training" in caplog.text

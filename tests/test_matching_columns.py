@@ -141,3 +141,16 @@ def test_what_cannot_be_matched_is_told(
     frame.to_csv("x.csv", index=False)
     assert main(["inspect", "x.csv", "--for", str(bundle), *arguments]) == code
     assert message in capsys.readouterr().err
+
+
+def test_a_file_without_series_is_read_though_the_bundle_has_a_column_of_them(bundle: Path, tmp_path: Path) -> None:
+    frame = link("f", 60).drop(columns=["link", "label"])
+    frame.to_csv(tmp_path / "one.csv", index=False, sep=";", decimal=",")
+    written, out = tmp_path / "one.yaml", tmp_path / "out.csv"
+    assert main(["inspect", str(tmp_path / "one.csv"), "--for", str(bundle), "--write-config", str(written)]) == 0
+    data = yaml.safe_load(written.read_text(encoding="utf-8"))["data"]
+    assert (data["series"], data["separator"], data["duplicates"]) == ([], ";", "error")
+    rows = ["predict", str(bundle), str(tmp_path / "one.csv"), "--data", str(written), "--out", str(out)]
+    assert main(rows) == 0
+    expected = load(bundle).predict(link("f", 60))
+    assert (pd.read_csv(out)["label"] == expected["label"]).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import yaml
 
 from netanomaly import DataError, StreamingPredictor, load, train
 from netanomaly.build import build_input_format
-from netanomaly.bundle import load_bundle
+from netanomaly.bundle import load_bundle, save_bundle
 from netanomaly.chunked import ChunkedPredictor
 from netanomaly.cli import main
 from netanomaly.data.ingest import NO_PART, table_of_frames
@@ -77,13 +78,12 @@ def test_an_incident_of_such_rows_is_unknown(trained: Path) -> None:
     inside = found[(found["start"] >= "2026-03-01T00:02:28Z") & (found["end"] <= "2026-03-01T00:02:55Z")]
     usual = load(trained / "run").incidents(link("f"))
     assert (usual["label"] == usual["looks_like"]).all()
+    assert len(inside) and (inside["label"] == "unknown").any()
     assert ((inside["novel"] > 0.5) == (inside["label"] == "unknown")).all()
     assert set(inside["looks_like"]) <= {"congestion", "packet_loss"}
 
 
 def test_the_evaluation_names_every_row_and_tells_how_many_are_unknown(trained: Path) -> None:
-    import json
-
     report = json.loads((trained / "run" / "evaluation.json").read_text(encoding="utf-8"))
     assert "unknown" not in report["per_class"]
     assert 0 <= report["unknown"]["known_called_unknown"] < 0.2
@@ -116,8 +116,14 @@ def test_a_share_that_is_none_ends_with_2(trained: Path, capsys: pytest.CaptureF
     assert "give a share from 0 to less than 1" in capsys.readouterr().err
 
 
-def test_a_bundle_of_an_older_version_is_asked_to_train_again(tmp_path: Path) -> None:
-    assert load_bundle(Path(__file__).parent / "fixtures" / "bundle_v4").decisions.known is None
+def test_a_bundle_of_an_older_version_is_asked_to_train_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_bundle(tmp_path / "old", load_bundle(Path(__file__).parent / "fixtures" / "bundle_v4"))
+    (tmp_path / "links.csv").write_text(network().to_csv(index=False))
+    rows = ["--set", f"data.files=[{json.dumps(str(tmp_path / 'links.csv'))}]"]
+    assert main(["tune", str(tmp_path / "old"), "--unknown-share", "0.1", *rows]) == 2
+    assert "train it again" in capsys.readouterr().err
 
 
 def test_unknown_is_no_label(tmp_path: Path) -> None:
@@ -133,3 +139,13 @@ def test_scores_of_novelty() -> None:
     assert found == {"known_called_unknown": 1 / 3, "new_called_unknown": 0.5, "auroc": pytest.approx(5 / 6)}
     none = unknown_scores(truth[:3], np.zeros(3), ("a", "b"))
     assert none == {"known_called_unknown": 0.0, "new_called_unknown": None, "auroc": None}
+
+
+def test_what_is_very_strange_is_written_as_a_number(trained: Path, tmp_path: Path) -> None:
+    frame = _strange()
+    frame.loc[150:170, "rtt_ms"] *= 1e6
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    assert main(["predict", str(trained / "run"), str(tmp_path / "rows.csv"), "--out", str(tmp_path / "out.csv")]) == 0
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["novelty"].dtype == np.float64 and found["novelty"].max() == 9.0
+    np.testing.assert_allclose(found["novelty"], load(trained / "run").predict(frame)["novelty"], atol=1e-6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netanomaly.data.schema import Metric
-from netanomaly.reason_metrics import WindowRows, carrying, metric_reasons, number, sentence, short_time
+from netanomaly.reason_metrics import WindowRows, carrying, metric_reasons, number, sentence, short_time, unit_beside
 
 
 def _told(columns: dict[str, list[float]], parts: list[list[float]], first: int, peak: int) -> list[str]:
@@ -71,7 +71,7 @@ def test_sentences(before: float | None, value: float | None, text: str) -> None
 
 
 def test_a_counter_is_told_per_second() -> None:
-    assert sentence("octets", 1e5, 2e5, "noon", per_second=True) == "octets 100k -> 200k per s (+100 %) from noon"
+    assert sentence("octets", 1e5, 2e5, "noon", "byte/s") == "octets 100k -> 200k byte/s (+100 %) from noon"
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,21 @@ def test_times_go_without_the_date_of_the_peak() -> None:
 def test_the_fewest_that_carry_most() -> None:
     assert carrying(np.array([1.0, -5, 8, 1])).tolist() == [2, 0]
     assert carrying(np.array([0.0, 2, -9])).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "told"),
+    [
+        ("rtt", "ms", "ms"),
+        ("rtt_ms", "ms", ""),
+        ("throughput_tx_bps", "bit/s", ""),
+        ("throughput_tx", "bit/s", "bit/s"),
+        ("packets_rx_per_s", "packet/s", ""),
+        ("loss_ratio", "ratio", ""),
+        ("loss", "%", "%"),
+        ("flows", "1", ""),
+        ("octets", "1/s", "1/s"),
+    ],
+)
+def test_the_unit_stands_where_the_name_does_not_tell_it(name: str, unit: str, told: str) -> None:
+    assert unit_beside(name, unit) == told

@@ -103,15 +103,17 @@ def _reason(parts: NDArray[np.float64], m: int, rows: WindowRows, metric: Metric
     before = None if calm < 0 or np.isnan(rows.usual[calm, m]) else float(rows.usual[calm, m])
     since = _began(rows.values[: first + 1, m], before, value)
     before, value = (None if one is None else one / metric.factor for one in (before, value))
+    plain = "" if metric.unit == "1" else metric.unit
+    unit = f"{plain or 1}/s" if metric.kind == "counter" else metric.unit
     return MetricReason(
         metric=metric.name,
-        unit=f"{metric.unit}/s" if metric.kind == "counter" else metric.unit,
+        unit=unit,
         attribution=float(parts.sum()),
         share=float(share),
         before=before,
         value=value,
         since=str(rows.times[since]),
-        sentence=sentence(metric.name, before, value, rows.time(since), per_second=metric.kind == "counter"),
+        sentence=sentence(metric.name, before, value, rows.time(since), unit_beside(metric.name, unit)),
     )
 
 
@@ -135,14 +137,20 @@ def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) 
     return float(values[order][np.searchsorted(summed, summed[-1] / 2)])
 
 
-def sentence(name: str, before: float | None, value: float | None, since: str, *, per_second: bool = False) -> str:
-    """`rtt_ms 41.2 -> 96.8 (+135 %) from 10:41:07`"""
+def sentence(name: str, before: float | None, value: float | None, since: str, unit: str = "") -> str:
+    """`rtt_ms 41.2 -> 96.8 (+135 %) from 10:41:07`, `rtt 41.2 -> 96.8 ms (+135 %) from 10:41:07`"""
     if value is None:
         return f"{name} not measured from {since}"
-    now = number(value) + (" per s" if per_second else "")
+    now = f"{number(value)} {unit}".rstrip()
     if before is None:
         return f"{name} {now} from {since} (mostly not measured before)"
     return f"{name} {number(before)} -> {now}{_change(before, value)} from {since}"
+
+
+def unit_beside(name: str, unit: str) -> str:
+    """The unit, unless the name of the metric tells it: `rtt_ms` and `tx_bps` do."""
+    told = {"bit/s": ("bps", "bits"), "packet/s": ("per_s", "pps"), "1/s": ("per_s",), "ratio": ("ratio",), "1": ("",)}
+    return "" if any(name.lower().endswith(end) for end in (unit.lower(), *told.get(unit, ()))) else unit
 
 
 def _change(before: float, value: float) -> str:

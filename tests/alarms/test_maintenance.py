@@ -39,3 +39,11 @@ def test_windows_that_touch_are_one() -> None:
     planned = _planned(x=[(15, 30), (10, 20)], every=[(30, 40)])
     assert seconds(suppress(alarms(("x", "a", 12, 50, 13)), planned)[0]) == [("x", "a", 12, 50, 40)]
     assert (planned.of("x") == np.array([[10, 40]]) * SECOND).all()
+
+
+def test_alarms_stay_in_the_order_in_which_they_are_raised() -> None:
+    told = [("x", "a", 12, 25, 13), ("y", "a", 14, 15, 15)]
+    assert seconds(suppress(alarms(*told), _planned(x=[(10, 20)]))[0]) == [
+        ("y", "a", 14, 15, 15),
+        ("x", "a", 12, 25, 20),
+    ]
