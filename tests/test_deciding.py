@@ -258,12 +258,12 @@ def test_a_wish_that_cannot_be_changes_nothing_of_the_others(run: Path) -> None:
 
 
 def test_maintenance_of_series_that_are_not_there_is_told(
-    trained: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "planned.csv").write_text("link,start,end\nA,2026-03-01T00:00:00Z,2026-03-01T01:00:00Z\n")
     planned = ["--maintenance", str(tmp_path / "planned.csv")]
     _incidents(trained / "run", trained / "links.csv", tmp_path / "i.csv", *planned)
-    assert "no series 'A' in the rows" in caplog.text
+    assert "no series 'A' in the rows" in capsys.readouterr().err
 
 
 def test_reasons_of_the_first_rows_of_a_file(trained: Path, tmp_path: Path) -> None:
