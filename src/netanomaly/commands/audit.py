@@ -28,11 +28,14 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 
 
 def _run(options: argparse.Namespace) -> None:
+    import numpy as np
+
     from netanomaly.audit.cross_fit import cross_fit
     from netanomaly.audit.findings import find
     from netanomaly.audit.tables import finding_table, findings_text, row_table
     from netanomaly.build import build_device, build_input_format
     from netanomaly.config import load_config
+    from netanomaly.evaluation.metrics import macro_f1
     from netanomaly.files import write_text
     from netanomaly.prepare import prepare
 
@@ -52,7 +55,9 @@ def _run(options: argparse.Namespace) -> None:
     judged = f"{len(given.rows)} labelled rows judged by models that do not know their series"
     why = "nothing measured, or no other series has their label"
     left = f"; {given.unjudged} left out: {why}" if given.unjudged else ""
-    print(f"{judged}{left}\n\n{findings_text(found, options.top)}")
+    names = np.array(given.classes, dtype=object)[given.probabilities.argmax(axis=1)]
+    trust = f"macro-F1 of these models on these labels: {macro_f1(given.rows.truth, names):.3f}; the lower, the less to go by"
+    print(f"{judged}{left}\n{trust}\n\n{findings_text(found, options.top)}")
     if options.out is not None:
         write_text(options.out, found.to_csv(index=False, lineterminator="\n"))
         print(f"\nfindings: {options.out}")
