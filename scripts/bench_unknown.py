@@ -7,7 +7,9 @@
 The rows of one class lose their label in the training and validation part, so that they are context only, and a model
 is trained as by default, but that no member sees the levels, which halves the time.
 Then the score of every labelled row of the links that judge says how unknown it looks: rows of the class that was left
-out should have the highest ones. The limit is the score that a share of the validation rows is above.
+out should have the highest ones. The limit of the package's score is its own (no series of training and validation,
+seen from the others, has a larger share of its rows above it), that of others the score that a share of the validation
+rows is above.
 
 AUROC           chance that a row of the left-out class scores higher than a row of a known one
 recall          share of the rows of the left-out class above the limit
@@ -45,11 +47,12 @@ from scripts.bench.unknown_scores import SCORES, SHIPPED, Rows, known_rows, read
 
 from netanomaly import Predictor, keep_freed_memory, load  # noqa: E402
 from netanomaly.build import threads  # noqa: E402
-from netanomaly.bundle import save_bundle  # noqa: E402
+from netanomaly.bundle import load_bundle, save_bundle  # noqa: E402
 from netanomaly.config import load_config  # noqa: E402
 from netanomaly.data.batches import IGNORED, channel_segment  # noqa: E402
 from netanomaly.data.ingest import UNLABELLED  # noqa: E402
 from netanomaly.data.splits import TEST, TRAIN, VALIDATION  # noqa: E402
+from netanomaly.deciding import limited  # noqa: E402
 from netanomaly.evaluation.metrics import macro_f1  # noqa: E402
 from netanomaly.prepare import Prepared, prepare  # noqa: E402
 from netanomaly.run import fit_bundle  # noqa: E402
@@ -85,7 +88,12 @@ def main() -> None:
         for name in names:
             scores = SCORES[name](predictor, rows)
             joined = np.concatenate([own[one.segment.valid] for own, one in zip(scores, rows, strict=True)])
-            found[name][left_out] = judge(judged, joined, left_out, options.shares)
+            limits = None
+            if name == SHIPPED:  # the package's own rule, which looks at every series apart
+                known = known_rows(predictor, [one.segment for one in rows])
+                bundle = load_bundle(options.work / options.split / left_out)
+                limits = {share: limited(known, bundle, prepared, share).limit for share in options.shares}
+            found[name][left_out] = judge(judged, joined, left_out, options.shares, limits)
         print(f"{left_out}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
     cost = cost_of_scoring(predictor, rows)
     print(as_table(found, options.shares))
@@ -189,8 +197,14 @@ def judged_rows(predictor: Predictor, truth: Prepared, rows: Sequence[Rows], lef
     return Judged(part[valid], labels[valid], named[valid], places[valid])
 
 
-def judge(rows: Judged, scores: NDArray[np.float64], left_out: str, shares: Sequence[float]) -> Result:
-    """What the scores of the rows come to; see above."""
+def judge(
+    rows: Judged,
+    scores: NDArray[np.float64],
+    left_out: str,
+    shares: Sequence[float],
+    limits: Mapping[float, float] | None = None,
+) -> Result:
+    """What the scores of the rows come to, see above; `limits` by share: default, those of the validation rows."""
     is_held = (rows.part == VALIDATION) & (rows.label != UNLABELLED) & (rows.label != left_out)
     is_test = (rows.part == TEST) & (rows.label != UNLABELLED)
     truth, named, values, places = rows.label[is_test], rows.named[is_test], scores[is_test], rows.places[is_test]
@@ -201,7 +215,7 @@ def judge(rows: Judged, scores: NDArray[np.float64], left_out: str, shares: Sequ
         "known f1 before": macro_f1(truth[~is_new], named[~is_new]),
     }
     for share in shares:
-        above = values > np.quantile(scores[is_held], 1 - share)
+        above = values > (np.quantile(scores[is_held], 1 - share) if limits is None else limits[share])
         called = np.where(above, left_out, named)
         most = pd.Series(above[is_new]).groupby(places[is_new]).mean() > 0.5
         result |= {

@@ -39,10 +39,14 @@ def _strange() -> pd.DataFrame:
     return frame
 
 
-def test_so_many_validation_rows_are_unknown(trained: Path) -> None:
-    found = load(trained / "run").predict(link("e"))
-    assert 0.005 <= (found["label"] == "unknown").mean() <= 0.03
-    assert ((found["novelty"] > 1) == (found["label"] == "unknown")).all()
+def test_few_rows_of_other_links_are_unknown(trained: Path) -> None:
+    shares = []
+    for name in "efgh":  # validation, test, and two that nobody has seen: with four links to learn from, one may be odd
+        found = load(trained / "run").predict(link(name))
+        assert ((found["novelty"] > 1) == (found["label"] == "unknown")).all()
+        shares.append((found["label"] == "unknown").mean())
+    assert shares[0] <= 0.02  # the limit looks at it
+    assert np.mean(shares) <= 0.1
 
 
 def test_what_training_has_not_seen_is_unknown_and_other_rows_are_not(trained: Path) -> None:
@@ -107,7 +111,7 @@ def test_tune_changes_the_share(trained: Path, share: str, infinite: bool, capsy
     assert (after.decisions.known.limit == np.inf) == infinite == ("no row is called unknown" in told)
     assert after.config.alarms.unknown_share == float(share)
     found = load(trained / "run").predict(link("e"))["label"] == "unknown"
-    assert found.mean() == pytest.approx(float(share), abs=0.02)
+    assert found.mean() == 0 if infinite else 0.02 < found.mean() <= float(share) + 0.01
     assert main(["tune", str(trained / "run"), "--unknown-share", "0.02"]) == 0
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from netanomaly.errors import ConfigError, DataError
-from netanomaly.predictor import NO_DATA, Predictor, load
+from netanomaly.predictor import NO_DATA, UNKNOWN, Predictor, load
 from netanomaly.run import train
 from networks import CLASSES, METRICS, link, network, settings
 
@@ -44,7 +44,7 @@ def _same(found: pd.DataFrame, expected: pd.DataFrame, tolerance: float = 1e-5) 
 
 def test_a_row_out_for_every_row_in(predictor: Predictor, frame: pd.DataFrame) -> None:
     found = predictor.predict(frame)
-    assert list(found.columns) == ["series", "timestamp", "label", "confidence", *PROBABILITIES]
+    assert list(found.columns) == ["series", "timestamp", "label", "confidence", *PROBABILITIES, "novelty"]
     assert found["series"].tolist() == frame["link"].tolist()
     assert found["timestamp"].tolist() == frame["timestamp"].tolist()
 
@@ -55,7 +55,7 @@ def test_it_names_faults_of_links_that_it_has_not_seen(predictor: Predictor, fra
 
 def test_the_label_is_the_most_probable_class(predictor: Predictor, frame: pd.DataFrame) -> None:
     found = predictor.predict(frame)
-    known = found[found["label"] != NO_DATA]
+    known = found[~found["label"].isin([NO_DATA, UNKNOWN])]
     np.testing.assert_allclose(known[PROBABILITIES].sum(axis=1), 1.0, rtol=0, atol=1e-9)
     assert known["label"].tolist() == [CLASSES[i] for i in known[PROBABILITIES].to_numpy().argmax(axis=1)]
     assert known["confidence"].tolist() == known[PROBABILITIES].max(axis=1).tolist()

@@ -14,13 +14,13 @@ from netanomaly.build import build_spans
 from netanomaly.build_members import without_levels
 from netanomaly.bundle import Bundle
 from netanomaly.calibration import as_logits, fit_calibration
-from netanomaly.data.batches import IGNORED
+from netanomaly.data.batches import IGNORED, ChannelSegment
 from netanomaly.data.ingest import UNLABELLED
 from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.decisions import Decisions, tell_tuned
 from netanomaly.errors import ConfigError
 from netanomaly.evaluation.rows import ScoredRows
-from netanomaly.members import labelled_rows
+from netanomaly.members import LabelledRows, labelled_rows
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Prepared
 from netanomaly.scoring import scored_rows
@@ -28,6 +28,9 @@ from netanomaly.training.losses import class_weights
 from netanomaly.unknown import KnownRows
 
 log = logging.getLogger(__name__)
+
+FOLDS = 8
+"""Groups of training series that are left out in turn, at most."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,14 @@ def settle(bundle: Bundle, prepared: Prepared, device: torch.device) -> Bundle:
 
 
 def with_unknown_share(bundle: Bundle, prepared: Prepared, share: float) -> Bundle:
-    """The bundle with another share of the validation rows that may be called unknown.
+    """The bundle with another share of the rows of a series that may be called unknown.
 
     Raises:
         ConfigError: the bundle was trained by a version that did not look at what it knows.
     """
     if bundle.decisions.known is None:
         raise ConfigError("--unknown-share: this bundle does not say what its training rows were like; train it again")
-    known = _limited(bundle.decisions.known, bundle, prepared, share)
+    known = limited(bundle.decisions.known, bundle, prepared, share)
     alarms = bundle.config.alarms.model_copy(update={"unknown_share": share})
     config = bundle.config.model_copy(update={"alarms": alarms})
     return replace(bundle, config=config, decisions=replace(bundle.decisions, known=known))
@@ -71,20 +74,46 @@ def with_unknown_share(bundle: Bundle, prepared: Prepared, share: float) -> Bund
 
 def _known_rows(bundle: Bundle, prepared: Prepared) -> KnownRows:
     """Where the training rows lie, in channels that do not say where metrics stand, if there are others."""
+    training = labelled_rows(prepared, bundle.channels, TRAIN, bundle.classes)
+    known = KnownRows.fit(training.segments, *_seen(bundle))
+    return limited(known, bundle, prepared, bundle.config.alarms.unknown_share)
+
+
+def _seen(bundle: Bundle) -> tuple[list[int], int]:
+    """The channels that novelty looks at, and of how many rows: those that the encoder joins, as a stream has them."""
     channels = bundle.channels.count
-    chosen = without_levels(bundle.config, channels) or list(range(channels))
-    training = labelled_rows(prepared, bundle.channels, TRAIN, bundle.classes).segments
-    kernel = build_spans(bundle.config).stem  # rows that the encoder joins: a stream has them at hand
-    return _limited(KnownRows.fit(training, chosen, kernel), bundle, prepared, bundle.config.alarms.unknown_share)
+    return without_levels(bundle.config, channels) or list(range(channels)), build_spans(bundle.config).stem
 
 
-def _limited(known: KnownRows, bundle: Bundle, prepared: Prepared, share: float) -> KnownRows:
-    """With a limit that so large a share of the validation rows is above; without one for a share of 0."""
-    segments = labelled_rows(prepared, bundle.channels, VALIDATION, bundle.classes).segments
-    if share and not any((one.targets != IGNORED).any() for one in segments):
+def limited(known: KnownRows, bundle: Bundle, prepared: Prepared, share: float) -> KnownRows:
+    """With a limit that no series has a larger share of its rows above, as seen from other series.
+
+    Series differ more than the rows of one do, so the limit is the largest of those that each series asks for:
+    validation series, and training series seen from the others.
+    """
+    if share == 0:
+        return replace(known, limit=np.inf)
+    parts = (labelled_rows(prepared, bundle.channels, part, bundle.classes) for part in (TRAIN, VALIDATION))
+    training, validation = (_by_series(part) for part in parts)
+    limits = [known.with_limit(segments, share).limit for segments in validation.values()]
+    names = list(training)
+    for group in [names[i::FOLDS] for i in range(min(FOLDS, len(names)))]:
+        others = [one for name in names if name not in group for one in training[name]]
+        if others:
+            apart = KnownRows.fit(others, *_seen(bundle))
+            limits += [apart.with_limit(training[name], share).limit for name in group]
+    if not limits:
         log.warning("alarms.unknown_share: no validation row is of a class of training, so no row is called unknown")
-        share = 0
-    return known.with_limit(segments, share) if share else replace(known, limit=np.inf)
+    return replace(known, limit=max(limits, default=np.inf))
+
+
+def _by_series(rows: LabelledRows) -> dict[str, list[ChannelSegment]]:
+    """The segments of each series that have a row with a class of training."""
+    found: dict[str, list[ChannelSegment]] = {}
+    for name, segment in zip(rows.series, rows.segments, strict=True):
+        if (segment.targets != IGNORED).any():
+            found.setdefault(name, []).append(segment)
+    return found
 
 
 def with_rule(bundle: Bundle, tuned: Tuned) -> Bundle:

@@ -99,12 +99,14 @@ class LabelledRows:
 
     Attributes:
         segments: those that hold such rows, with targets there only.
+        series: name of the series of each.
         masks: which rows of each segment, (T,).
         truth: their labels, (rows,).
         names: of the classes, (K,).
     """
 
     segments: list[ChannelSegment]
+    series: list[str]
     masks: list[NDArray[np.bool_]]
     truth: NDArray[np.object_]
     names: NDArray[np.object_]
@@ -283,12 +285,13 @@ def _settled(config: Config, levels: Levels, members: int) -> Config:
 def labelled_rows(prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]) -> LabelledRows:
     """The labelled rows of a part, from the segments that hold some."""
     number = {name: i for i, name in enumerate(classes)}
-    segments, masks, truth = [], [], []
+    segments, series, masks, truth = [], [], [], []
     for segment, mask in zip(prepared.grid.segments, prepared.labelled(part), strict=True):
         if mask.any():
             targets = np.array([number.get(name, IGNORED) for name in segment.labels], dtype=np.int64)
             targets[~mask] = IGNORED
             segments.append(channel_segment(segment, channels, targets))
+            series.append(segment.series)
             masks.append(mask)
             truth.append(segment.labels[mask])
-    return LabelledRows(segments, masks, np.concatenate(truth), np.array(classes, dtype=object))
+    return LabelledRows(segments, series, masks, np.concatenate(truth), np.array(classes, dtype=object))

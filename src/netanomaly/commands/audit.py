@@ -56,7 +56,8 @@ def _run(options: argparse.Namespace) -> None:
     why = "nothing measured, or no other series has their label"
     left = f"; {given.unjudged} left out: {why}" if given.unjudged else ""
     names = np.array(given.classes, dtype=object)[given.probabilities.argmax(axis=1)]
-    trust = f"macro-F1 of these models on these labels: {macro_f1(given.rows.truth, names):.3f}; the lower, the less to go by"
+    own = macro_f1(given.rows.truth, names)
+    trust = f"macro-F1 of these models on these labels: {own:.3f}; the lower, the less there is to go by"
     print(f"{judged}{left}\n{trust}\n\n{findings_text(found, options.top)}")
     if options.out is not None:
         write_text(options.out, found.to_csv(index=False, lineterminator="\n"))
