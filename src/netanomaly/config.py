@@ -224,7 +224,7 @@ class AlarmsConfig(Section):
 
     false_alarms_per_day: float | None = Field(default=None, ge=0)  # per series, at most; null: the best incident F1
     hysteresis: float = Field(default=0.5, gt=0, le=1)  # share of its threshold at which an incident goes on
-    unknown_share: float = Field(default=0.01, ge=0, lt=1)  # of the rows of a series that may be unknown; 0: none
+    unknown_share: float = Field(default=0.02, ge=0, lt=1)  # of the rows of a series that may be unknown; 0: none
 
 
 class Config(Section):
