@@ -284,10 +284,18 @@ def test_times_of_reasons_are_those_of_incidents(trained: Path, tmp_path: Path) 
         assert f" from {one.start[11:14]}" in one.reason  # the hour, in UTC
 
 
-def test_a_validation_part_with_new_classes_alone_leaves_a_bundle(
+def test_a_validation_part_with_new_classes_alone_leaves_a_bundle(tmp_path: Path) -> None:
+    frame = network()
+    frame.loc[frame["link"] == "e", "label"] = "new"
+    predictor = train(settings(tmp_path / "run"), frames=frame)
+    known = predictor.decisions.known
+    assert known is not None and 0 < known.limit < np.inf  # training links, seen from the others, have a say
+
+
+def test_one_training_link_and_new_classes_alone_call_nothing_unknown(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    frame = network()
+    frame = network("aef")
     frame.loc[frame["link"] == "e", "label"] = "new"
     predictor = train(settings(tmp_path / "run"), frames=frame)
     assert predictor.decisions.known is not None and predictor.decisions.known.limit == np.inf

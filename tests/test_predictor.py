@@ -50,7 +50,10 @@ def test_a_row_out_for_every_row_in(predictor: Predictor, frame: pd.DataFrame) -
 
 
 def test_it_names_faults_of_links_that_it_has_not_seen(predictor: Predictor, frame: pd.DataFrame) -> None:
-    assert (predictor.predict(frame)["label"] == frame["label"]).mean() > 0.9
+    found = predictor.predict(frame)["label"]
+    is_known = found != UNKNOWN
+    assert is_known.mean() > 0.85  # with four links to learn from
+    assert (found[is_known] == frame["label"][is_known]).mean() > 0.9
 
 
 def test_the_label_is_the_most_probable_class(predictor: Predictor, frame: pd.DataFrame) -> None:
