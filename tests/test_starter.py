@@ -89,3 +89,12 @@ def test_it_is_not_tuned_in_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert "copy" in capsys.readouterr().err
     assert main(["tune", "starter"]) == 0
     assert (starter_directory() / "bundle.json").read_bytes() == before
+
+
+def test_rows_that_are_written_otherwise_get_the_way_to_say_how(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.csv").write_text("when,ping\n2026-03-01T00:00:00Z,3\n")
+    assert main(["predict", "starter", str(tmp_path / "x.csv")]) == 3
+    told = capsys.readouterr().err
+    assert "no column" in told and "--for starter --write-config FILE.yaml, then --data FILE.yaml" in told

@@ -7,7 +7,8 @@ import logging
 from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, check_apart, check_place, overrides
-from netanomaly.errors import ConfigError
+from netanomaly.errors import ConfigError, DataError
+from netanomaly.starter import is_starter
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -73,7 +74,13 @@ def _run(options: argparse.Namespace) -> None:
     planned = None if options.maintenance is None else read_maintenance(options.maintenance, form)
     collector = None if options.incidents is None else predictor.collector()
     nowhere = None if collector is not None else STANDARD_OUTPUT  # whoever asks for incidents does not want all rows
-    rows = label_files(predictor, options.files, options.out or nowhere, options.chunk_rows, collector)
+    try:
+        rows = label_files(predictor, options.files, options.out or nowhere, options.chunk_rows, collector)
+    except DataError as error:
+        if options.data is not None or not is_starter(options.bundle):
+            raise
+        how = f"netanomaly inspect {options.files[0]} --for starter --write-config FILE.yaml"
+        raise DataError(f"{error}; to say how your rows are written: {how}, then --data FILE.yaml") from error
     if options.out is not None:
         logging.getLogger(__name__).info("%d rows labelled: %s", rows, options.out)
     if collector is not None:
