@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Iterator
@@ -54,6 +55,9 @@ def nothing_leaks() -> Iterator[None]:
     environment, threads = _environment(), torch.get_num_threads()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
+    root = logging.getLogger()  # `main` sets it up anew for each command, here on a stream that pytest has closed
+    root.handlers = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
+    root.setLevel(logging.WARNING)
     assert _environment() == environment
     assert torch.get_num_threads() == threads
     assert {number: signal.getsignal(number) for number in handlers} == handlers
