@@ -24,7 +24,7 @@ class Wishes:
     Attributes:
         choose: the rule is chosen again on the validation rows.
         false_alarms_per_day: then, per series, at most; None: the best incident F1.
-        unknown_share: of the validation rows that may be called unknown; 0: none is; None: it stays.
+        unknown_share: of the rows of a series that may be called unknown; 0: none is; None: it stays.
         changes: by hand, of `hysteresis`, `min_rows`, `merge_rows`.
         thresholds: by hand, by class; of other classes they stay.
     """

@@ -30,7 +30,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     tune.add_argument("--min-rows", type=int, metavar="N", help="rows until it is raised")
     tune.add_argument("--merge-rows", type=int, metavar="N", help="rows of a pause that does not end it")
     tune.add_argument(
-        "--unknown-share", type=float, metavar="SHARE", help="of the validation rows that may be called unknown"
+        "--unknown-share", type=float, metavar="SHARE", help="of the rows of a series that may be called unknown"
     )
     tune.set_defaults(command=_run)
 

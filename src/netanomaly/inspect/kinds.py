@@ -16,8 +16,10 @@ ENOUGH = 20
 """Steps that it takes to tell a counter by its values."""
 RISES, FALLS = 0.5, 0.02
 """A counter rises in this share of its steps at least, and falls in this share at most."""
-_NAMES = {"total", "octets", "counter", "cumulative", "bytes", "packets", "pkts", "errors", "discards", "count"}
-_NAMES |= {"drops", "dropped", "retrans", "retransmits", "segs", "resets", "octets"}
+_NAMES = {
+    *("total", "octets", "counter", "cumulative", "bytes", "packets", "pkts", "count"),
+    *("errors", "discards", "drops", "dropped", "retrans", "retransmits", "segs", "resets"),
+}
 _GAUGES = {"ms", "us", "ns", "%", "ratio", "dB", "dBm", "celsius", "volt", "watt", "hertz", "bit/s", "Mbit/s", "kbit/s"}
 
 _ROW_NUMBERS = re.compile(r"|index|row|row[_ ]?(number|no|id)|no|nr|n|#|seq|sequence|unnamed.*|level_0", re.IGNORECASE)

@@ -8,19 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.data.schema import Metric
+from netanomaly.reason_metrics import number as plain_number
 
 DASH = "\N{EN DASH}"
 
 
 def number(value: float | None) -> str:
-    """Three digits, with k, M, G, T from ten thousand on: 96.8, 0.0123, 5.57M; a dash for none."""
+    """As reasons have it, 96.8, 0.0123, 5.57M; a dash for none."""
     if value is None or math.isnan(value):
         return DASH
-    size = float(f"{abs(value):.3g}")  # as it is shown: 999,900 is 1M
-    if size < 1e4 or size >= 1e15:
-        return f"{float(f'{value:.3g}'):g}"
-    power = int(math.log10(size) // 3)
-    return f"{float(f'{value / 1000**power:.3g}'):g}{'kMGT'[power - 1]}"
+    return plain_number(value)
 
 
 def percent(share: float | None, digits: int = 0) -> str:
