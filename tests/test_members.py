@@ -14,7 +14,8 @@ import torch
 from netanomaly import load, train
 from netanomaly.config import parse_config
 from netanomaly.errors import ConfigError, TrainingError
-from netanomaly.members import MARGIN, LabelledRows, Levels, preferred
+from netanomaly.labelled_rows import LabelledRows
+from netanomaly.members import MARGIN, Levels, preferred
 from netanomaly.model.ensemble import Ensemble
 from netanomaly.training import trainer
 from networks import link, network, settings

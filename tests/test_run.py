@@ -25,7 +25,9 @@ from networks import CLASSES, METRICS, link, network, settings
 QUICK = {"epochs": 1}
 FILES = {
     "RUN.md",
+    ".lock",
     "bundle.json",
+    "checkpoint",
     "config.yaml",
     "evaluation.json",
     "log.jsonl",

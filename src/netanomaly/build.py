@@ -29,7 +29,7 @@ from netanomaly.data.timestamps import TimeFormat
 from netanomaly.durations import AUTO, Span, format_duration, parse_duration, span_rows
 from netanomaly.errors import ConfigError
 from netanomaly.model.classifier import window_history
-from netanomaly.training.trainer import Recipe
+from netanomaly.training.recipe import Recipe
 
 log = logging.getLogger(__name__)
 

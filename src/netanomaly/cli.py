@@ -17,7 +17,7 @@ from netanomaly.allocator import keep_freed_memory
 from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, report, train, tune, watch
 from netanomaly.commands.shared import shared_options
 from netanomaly.errors import ConfigError, NetanomalyError
-from netanomaly.interrupts import Terminated
+from netanomaly.interrupts import Terminated, terminable
 
 INTERRUPTED, TERMINATED = 130, 143
 """128 and the number of the signal, as shells have it."""
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Callable[[argparse.Namespace], None] = options.command
     keep_freed_memory()
     try:
-        command(options)
+        with terminable():
+            command(options)
     except NetanomalyError as error:
         if options.debug:
             raise

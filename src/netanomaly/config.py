@@ -211,6 +211,7 @@ class TrainingConfig(Section):
     metric_dropout: float = Field(default=0.0, ge=0, lt=1)  # share of the metrics that are hidden, per stretch
     patience: int | None = Field(default=None, ge=1)  # epochs without a better validation score before stopping;
     # the best epoch is kept then, else the last
+    save_steps: int | None = Field(default=100, ge=1)  # a checkpoint every so many steps, beside that of each epoch
 
     @model_validator(mode="after")
     def _stride_fits(self) -> Self:

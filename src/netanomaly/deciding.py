@@ -20,7 +20,7 @@ from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.decisions import Decisions, tell_tuned
 from netanomaly.errors import ConfigError
 from netanomaly.evaluation.rows import ScoredRows
-from netanomaly.members import LabelledRows, labelled_rows
+from netanomaly.labelled_rows import LabelledRows, labelled_rows
 from netanomaly.predictor import Predictor
 from netanomaly.prepare import Prepared
 from netanomaly.scoring import scored_rows

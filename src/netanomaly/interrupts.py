@@ -69,3 +69,60 @@ def whole() -> Iterator[None]:
         restore()
         if len(heard) == 1:
             signal.raise_signal(heard[0])
+
+
+class PatientSignals:
+    """Signals that wait until they are asked for. However many come, they are one: the first."""
+
+    def __init__(self) -> None:
+        self._before = {number: signal.getsignal(number) for number in SIGNALS}
+        self._waiting: int | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether one has come."""
+        return self._waiting is not None
+
+    def hear(self) -> None:
+        """Do now what would have been done when the signal came: with most handlers, raise."""
+        number, self._waiting = self._waiting, None
+        if number is None:
+            return
+        if callable(handler := self._before[signal.Signals(number)]):
+            handler(number, None)
+        else:  # the system's own way, which ends the process
+            self.restore()
+            signal.raise_signal(number)
+
+    def catch(self) -> None:
+        """From here on signals wait, but for those that are ignored."""
+        for number, handler in self._before.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, self._come)
+
+    def restore(self) -> None:
+        """From here on signals do what they did."""
+        for number, handler in self._before.items():
+            if handler is not None:
+                signal.signal(number, handler)
+
+    def _come(self, number: int, frame: FrameType | None) -> None:
+        self._waiting = self._waiting or number
+
+
+@contextmanager
+def patient() -> Iterator[PatientSignals]:
+    """In the block a Ctrl-C or SIGTERM waits until the block asks for it, or ends without an error.
+
+    In another thread than the main one, which signals do not interrupt, nothing changes.
+    """
+    signals = PatientSignals()
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+    signals.catch()
+    try:
+        yield signals
+    finally:
+        signals.restore()
+    signals.hear()

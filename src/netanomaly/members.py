@@ -7,29 +7,28 @@ and members that do not, and together or alone they answer for the rows of the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from netanomaly.build import build_recipe
 from netanomaly.build_members import build_member, build_metric_dropout, build_views
+from netanomaly.checkpoints import Checkpoints
 from netanomaly.config import Config
-from netanomaly.data.batches import IGNORED, ChannelSegment, channel_segment
 from netanomaly.data.channels import Channels
-from netanomaly.data.ingest import NO_DATA
 from netanomaly.data.splits import TRAIN, VALIDATION
 from netanomaly.errors import TrainingError
-from netanomaly.evaluation.metrics import macro_f1
+from netanomaly.interrupts import Terminated
+from netanomaly.labelled_rows import labelled_rows
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.model.ensemble import Ensemble
 from netanomaly.prepare import Prepared
 from netanomaly.training import trainer
-from netanomaly.training.engine import segment_logits
+from netanomaly.training.extremes import most_extreme
 
 Levels = Literal["hidden", "seen", "both"]
 Initial = Callable[[NetworkAnomalyClassifier, int], None]
@@ -93,40 +92,6 @@ class _Member:
     outcome: trainer.Outcome
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """Labelled rows of a part.
-
-    Attributes:
-        segments: those that hold such rows, with targets there only.
-        series: name of the series of each.
-        masks: which rows of each segment, (T,).
-        truth: their labels, (rows,).
-        names: of the classes, (K,).
-    """
-
-    segments: list[ChannelSegment]
-    series: list[str]
-    masks: list[NDArray[np.bool_]]
-    truth: NDArray[np.object_]
-    names: NDArray[np.object_]
-
-    def seen(self, view: list[int] | None) -> LabelledRows:
-        """With the channels of a view alone."""
-        if view is None:
-            return self
-        return replace(self, segments=[replace(one, channels=one.channels[:, view]) for one in self.segments])
-
-    def score(self, model: NetworkAnomalyClassifier | Ensemble, device: torch.device) -> float:
-        """A model's macro-F1 on these rows."""
-        logits = segment_logits(model, self.segments, len(self.names), model.history_rows, device)
-        predicted = [
-            np.where(segment.valid[mask], self.names[rows[mask].argmax(axis=1)], NO_DATA)
-            for rows, segment, mask in zip(logits, self.segments, self.masks, strict=True)
-        ]
-        return macro_f1(self.truth, np.concatenate(predicted))
-
-
 def fit_members(
     prepared: Prepared,
     channels: Channels,
@@ -134,18 +99,20 @@ def fit_members(
     device: torch.device,
     log_path: Path,
     initial: Initial | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Learnt:
     """Train as many members as the config says of each kind that may be wanted, and keep what validation prefers.
 
     Args:
         initial: None: random weights, or a language model's pretrained ones.
+        checkpoints: to go on from, and to write; None: none.
 
     Raises:
         KeyboardInterrupt, TrainingError: training was stopped before there was an epoch to keep. Later, the outcome
             holds what stopped it, and the members are those that were done.
     """
     config = prepared.config
-    workshop = _Workshop(prepared, channels, classes, device, log_path, initial)
+    workshop = _Workshop(prepared, channels, classes, device, log_path, initial, checkpoints)
     found, seconds, stopped_by = _train_all(workshop, config)
     candidates: dict[Levels, list[_Member]] = dict(found)
     if len(found) == 2:
@@ -197,9 +164,11 @@ class _Workshop:
         device: torch.device,
         log_path: Path,
         initial: Initial | None,
+        checkpoints: Checkpoints | None,
     ) -> None:
         self.config, self.classes, self.device, self.log_path = prepared.config, classes, device, log_path
-        self.channels, self.initial = channels.count, initial
+        self.channels, self.initial, self.checkpoints = channels.count, initial, checkpoints
+        self.metrics = [metric.name for metric in prepared.config.data.metrics]
         self.training, self.validation = (
             labelled_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION)
         )
@@ -211,6 +180,7 @@ class _Workshop:
         (view,) = build_views(_settled(self.config, kind, 1), self.channels)
         training, validation = self.training.seen(view), self.validation.seen(view)
         seed = member_seed(self.config.seed, place)
+        kept = self.checkpoints
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             torch.manual_seed(seed)
             seen = self.channels if view is None else len(view)
@@ -219,6 +189,9 @@ class _Workshop:
             model = build_member(self.config, among, seen, len(self.classes), pretrained=fresh).to(self.device)
             if self.initial is not None:
                 self.initial(model, place)
+            if kept is not None and (done := kept.kept(place + 1, model)) is not None:
+                trainer.write_log(self.log_path, done.records)
+                return _Member(model, view, done)
             outcome = trainer.fit(
                 model,
                 training.segments,
@@ -232,7 +205,11 @@ class _Workshop:
                 member=place + 1,
                 members=total,
                 hide=build_metric_dropout(self.config, self.channels),
+                checkpoint=None if kept is None else kept.part(place + 1),
+                extremes=lambda batch: most_extreme(batch, training.series, self.metrics),
             )
+            if kept is not None and outcome.stopped_by is None:
+                kept.keep(place + 1, model, outcome)
         return _Member(model, view, outcome)
 
 
@@ -246,6 +223,8 @@ def _train_all(
     for place, kind in enumerate(wanted):
         try:
             member = workshop.train(kind, place, len(wanted))
+        except Terminated:
+            raise
         except (KeyboardInterrupt, TrainingError) as stop:
             if place == 0:
                 raise
@@ -280,18 +259,3 @@ def _settled(config: Config, levels: Levels, members: int) -> Config:
             "model": config.model.model_copy(update={"members": members}),
         }
     )
-
-
-def labelled_rows(prepared: Prepared, channels: Channels, part: int, classes: Sequence[str]) -> LabelledRows:
-    """The labelled rows of a part, from the segments that hold some."""
-    number = {name: i for i, name in enumerate(classes)}
-    segments, series, masks, truth = [], [], [], []
-    for segment, mask in zip(prepared.grid.segments, prepared.labelled(part), strict=True):
-        if mask.any():
-            targets = np.array([number.get(name, IGNORED) for name in segment.labels], dtype=np.int64)
-            targets[~mask] = IGNORED
-            segments.append(channel_segment(segment, channels, targets))
-            series.append(segment.series)
-            masks.append(mask)
-            truth.append(segment.labels[mask])
-    return LabelledRows(segments, series, masks, np.concatenate(truth), np.array(classes, dtype=object))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import platform
 from collections.abc import Callable, Iterable, Mapping
@@ -26,27 +25,36 @@ from netanomaly.build import (
     threads,
     warn_of_weights,
 )
-from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, save_bundle
+from netanomaly.bundle import Bundle, save_bundle
+from netanomaly.checkpoints import DIRECTORY as CHECKPOINT
+from netanomaly.checkpoints import Checkpoints, identity
 from netanomaly.config import Config, load_config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TRAIN
 from netanomaly.data_quality import fill_gaps_of_labels, tell_useless_metrics, training_reference
 from netanomaly.deciding import settle
 from netanomaly.decisions import Decisions
-from netanomaly.errors import ConfigError
-from netanomaly.files import TEMPORARY, write_json, write_text
+from netanomaly.errors import TrainingError
+from netanomaly.files import write_json, write_text
+from netanomaly.locks import locked
 from netanomaly.members import Outcome, fit_members
-from netanomaly.predictor import Predictor
+from netanomaly.predictor import Predictor, load
 from netanomaly.prepare import Frames, Prepared, prepare
+from netanomaly.run_directory import (
+    EVALUATION,
+    EXPLANATION,
+    LOG,
+    REPORT,
+    RESOLVED,
+    SPLIT,
+    explanation,
+    make_directory,
+    make_ready,
+    refuse_to_replace,
+)
 from netanomaly.scoring import Scored, score
 
 log = logging.getLogger(__name__)
-
-EVALUATION, LOG, SPLIT, RESOLVED, EXPLANATION = "evaluation.json", "log.jsonl", "split.json", "config.yaml", "RUN.md"
-REPORT = "report.html"
-_FILES = (MANIFEST, CONTENT, WEIGHTS, EVALUATION, REPORT, LOG, RESOLVED, EXPLANATION, SPLIT)
-
-_TITLE = "# A netanomaly run"
 
 
 def train(
@@ -55,6 +63,7 @@ def train(
     *,
     overrides: Iterable[str] = (),
     overwrite: bool = False,
+    resume: bool = False,
     evaluated: Callable[[Predictor, Scored], None] | None = None,
 ) -> Predictor:
     """Train, save the bundle in the config's `run_dir`, evaluate on the test part, and return the predictor.
@@ -64,47 +73,89 @@ def train(
         frames: rows in memory instead of the config's files: one frame, or frames by part (train, validation, test).
         overrides: `a.b=value` changes to the config.
         overwrite: replace a run that is in `run_dir`.
+        resume: go on with a training that was cut short there, if there is one: on a CPU, bit for bit as if it had
+            not been. One that came to its end is loaded.
         evaluated: called with the predictor and its scored test part, if there is one.
 
     Raises:
-        ConfigError: the config is wrong, or `run_dir` holds a run and `overwrite` is not set.
+        ConfigError: the config is wrong; or `run_dir` holds a run and neither `overwrite` nor `resume` is set, or
+            another training than this one to go on with; or another process is writing there.
         DataError: the data are wrong.
         BundleError: there is no bundle at `training.init_from`, or it is damaged.
         TrainingError: the loss is not a finite number any more.
         KeyboardInterrupt: Ctrl-C. The last two after saving what was learnt so far, if an epoch was finished.
+            `Terminated`, for SIGTERM, after saving no more than what `resume` needs.
     """
     checked = _resolved(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
     warn_of_weights(checked)
     directory = Path(checked.run_dir)
     device = build_device(checked.device)
-    _refuse_to_replace(directory, overwrite)
+    refuse_to_replace(directory, overwrite or resume)
     prepared = prepare(checked, frames)
     _tell_split(prepared.report)
-    _make_ready(directory)
-    with threads(checked):
-        bundle, outcome = fit_bundle(prepared, device, directory / LOG)
-        for name in (EVALUATION, REPORT):  # only now that there is something to replace it all with
-            (directory / name).unlink(missing_ok=True)
-        write_text(directory / RESOLVED, bundle.config.to_yaml())
-        write_json(directory / SPLIT, prepared.report)
-        save_bundle(directory, bundle)
-        write_text(directory / EXPLANATION, _explanation(bundle, outcome))
-        log.info(
-            "%d members, channels.levels: %s, validation macro-F1 %.3f, %.0f s",
-            len(outcome.members),
-            outcome.levels,
-            outcome.validation_macro_f1,
-            outcome.seconds,
-        )
-        if outcome.stopped_by is not None:
-            log.warning("stopped early; what was learnt so far is saved in %s", directory)
-            raise outcome.stopped_by
-        predictor = Predictor(bundle, device)
-        if prepared.report["test"]["rows"]:
-            scored = score(predictor, prepared)
-            write_json(directory / EVALUATION, scored.report)
-            if evaluated is not None:
-                evaluated(predictor, scored)
+    start = read_start(checked)
+    training = identity(prepared, None if start is None else start.facts())
+    make_directory(directory)
+    with locked(directory), threads(checked):
+        checkpoints = Checkpoints(directory / CHECKPOINT)
+        if resume and checkpoints.exist:
+            checkpoints.check(training)
+            checkpoints.tidy()
+            if checkpoints.complete:
+                log.info("%s: the training came to its end already", directory)
+                return load(directory, device=checked.device)
+        else:
+            refuse_to_replace(directory, overwrite or resume)  # by now another process may have made a run
+            if resume:
+                log.info("nothing to go on with: training starts")
+            checkpoints.begin(training)
+        make_ready(directory)
+        return _train(prepared, device, directory, checkpoints, evaluated)
+
+
+def _train(
+    prepared: Prepared,
+    device: torch.device,
+    directory: Path,
+    checkpoints: Checkpoints,
+    evaluated: Callable[[Predictor, Scored], None] | None,
+) -> Predictor:
+    """Learn, save, evaluate; in a directory that is ready for it."""
+    try:
+        bundle, outcome = fit_bundle(prepared, device, directory / LOG, checkpoints)
+    except TrainingError:
+        checkpoints.clear()  # going on would come to the same
+        raise
+    except KeyboardInterrupt:
+        log.warning("stopped; --resume goes on with it")
+        raise
+    for name in (EVALUATION, REPORT):  # only now that there is something to replace it all with
+        (directory / name).unlink(missing_ok=True)
+    write_text(directory / RESOLVED, bundle.config.to_yaml())
+    write_json(directory / SPLIT, prepared.report)
+    save_bundle(directory, bundle)
+    write_text(directory / EXPLANATION, explanation(bundle, outcome))
+    log.info(
+        "%d members, channels.levels: %s, validation macro-F1 %.3f, %.0f s",
+        len(outcome.members),
+        outcome.levels,
+        outcome.validation_macro_f1,
+        outcome.seconds,
+    )
+    if outcome.stopped_by is not None:
+        goes_on = isinstance(outcome.stopped_by, KeyboardInterrupt)
+        if not goes_on:
+            checkpoints.clear()
+        hint = "; --resume goes on with it" if goes_on else ""
+        log.warning("stopped early; what was learnt so far is saved in %s%s", directory, hint)
+        raise outcome.stopped_by
+    predictor = Predictor(bundle, device)
+    if prepared.report["test"]["rows"]:
+        scored = score(predictor, prepared)
+        write_json(directory / EVALUATION, scored.report)
+        if evaluated is not None:
+            evaluated(predictor, scored)
+    checkpoints.finish()
     return predictor
 
 
@@ -116,7 +167,9 @@ def _resolved(config: Config) -> Config:
     return with_shape_of(config, start.bundle.config, start.path)
 
 
-def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tuple[Bundle, Outcome]:
+def fit_bundle(
+    prepared: Prepared, device: torch.device, log_path: Path, checkpoints: Checkpoints | None = None
+) -> tuple[Bundle, Outcome]:
     """Channels, classes and trained members from the training and validation parts.
 
     Where the config names a bundle to start from, its `model` and `channels` have to be that bundle's.
@@ -132,7 +185,7 @@ def fit_bundle(prepared: Prepared, device: torch.device, log_path: Path) -> tupl
         data, levels = prepared.config.data, prepared.config.channels.levels
         adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal, levels)
         channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
-    learnt = fit_members(prepared, channels, classes, device, log_path, initial)
+    learnt = fit_members(prepared, channels, classes, device, log_path, initial, checkpoints)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
     facts = {**_facts(prepared, learnt.outcome, start), "reference": measured}
     plain = Decisions.plain(classes, prepared.config.data.normal)
@@ -175,38 +228,6 @@ def _classes(prepared: Prepared) -> tuple[str, ...]:
     return tuple(sorted(prepared.report["train"]["classes"], key=lambda name: (name != normal, name)))
 
 
-def _refuse_to_replace(directory: Path, overwrite: bool) -> None:
-    """Raise a ConfigError if training would replace a bundle unasked, or files that are not of a run."""
-    if (directory / MANIFEST).exists() and not overwrite:
-        raise ConfigError(f"run_dir: {directory} holds a run already; use --overwrite, or --set run_dir=another")
-    present = [name for name in _FILES if (directory / name).exists()]
-    if present and not _is_run(directory):
-        raise ConfigError(
-            f"run_dir: {directory / present[0]} is not of a run and would be replaced; name another run_dir"
-        )
-
-
-def _is_run(directory: Path) -> bool:
-    """Whether a training made this directory, finished or not."""
-    try:
-        return (directory / EXPLANATION).read_text(encoding="utf-8").startswith(_TITLE)
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def _make_ready(directory: Path) -> None:
-    """Make the run's directory and start a log; an earlier bundle stays until there is a new one."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if not _is_run(directory):
-            write_text(directory / EXPLANATION, f"{_TITLE}\n\nStill training: nothing is saved yet.\n")
-        (directory / LOG).write_text("", encoding="utf-8")
-        for leftover in directory.glob(TEMPORARY):
-            leftover.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(f"run_dir: cannot write to {directory}: {error.strerror or error}") from error
-
-
 def _tell_split(report: Mapping[str, Any]) -> None:
     for part in ("train", "validation", "test"):
         names = report[part]["series"]
@@ -230,33 +251,3 @@ def _tell_split(report: Mapping[str, Any]) -> None:
         log.info("%s share %d series and %d rows", pair.replace("_", " and "), counts["series"], counts["rows"])
     if not shared:
         log.info("the parts share no series and no rows")
-
-
-def _explanation(bundle: Bundle, outcome: Outcome) -> str:
-    return f"""{_TITLE}
-
-| file | what it is |
-| --- | --- |
-| {RESOLVED} | the configuration, every key |
-| {SPLIT} | which series and rows trained, validated and tested, and what they share |
-| {LOG} | one JSON line per epoch of each member: loss, gradient norm, learning rate, validation macro-F1 |
-| {WEIGHTS}, {CONTENT}, {MANIFEST} | the bundle: weights, everything else needed to predict, sizes and SHA-256 |
-| {EVALUATION} | scores on the test part beside the baselines, if there is one |
-| {REPORT} | what happened in the test part, as a page for a browser, if what it needs is installed |
-
-{len(outcome.members)} members, validation macro-F1 {outcome.validation_macro_f1:.3f}.
-{_start(bundle)}.
-Classes: {json.dumps(list(bundle.classes), ensure_ascii=False)}.
-A decision depends on {bundle.facts["history_rows"]} earlier rows.
-
-    netanomaly eval DIRECTORY                      # score the test part again
-    netanomaly predict DIRECTORY FILE.csv          # label rows
-    netanomaly.load("DIRECTORY").predict(frame)    # the same in Python
-"""
-
-
-def _start(bundle: Bundle) -> str:
-    found = bundle.facts["init_from"]
-    if found is None:
-        return "Training started from random weights"
-    return f"Training started from the bundle {found['path']} (SHA-256 of its weights: {found['sha256']})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from netanomaly.training.trainer import Recipe
+from netanomaly.training.recipe import Recipe
 
 
 def recipe(**changes: Any) -> Recipe:
@@ -24,5 +24,6 @@ def recipe(**changes: Any) -> Recipe:
         "jitter": 0.1,
         "metric_dropout": 0.0,
         "patience": 10,
+        "save_steps": None,
     }
     return Recipe(**{**standard, **changes})

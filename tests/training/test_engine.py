@@ -15,9 +15,8 @@ from torch import Tensor, nn
 
 from classifiers import classifier
 from netanomaly.data.batches import IGNORED, Batch, ChannelSegment, batches, stretches
-from netanomaly.errors import TrainingError
 from netanomaly.model.classifier import NetworkAnomalyClassifier
-from netanomaly.training.engine import EpochSums, segment_logits, train_epoch
+from netanomaly.training.engine import EpochSums, NonFiniteLoss, segment_logits, train_epoch
 from netanomaly.training.losses import weighted_cross_entropy
 
 CHANNELS, CLASSES, STRETCH = 3, 3, 16
@@ -157,8 +156,10 @@ def test_a_loss_that_is_not_finite_stops_and_changes_no_weight(value: float) -> 
     before = copy.deepcopy(model)
     segment = _segment(30)
     segment.channels[segment.valid] = value
-    with pytest.raises(TrainingError, match=r"step 1 of the epoch; lower training\.learning_rate"):
-        _train(model, _batches(model, [segment]))
+    (batch,) = _batches(model, [segment])
+    with pytest.raises(NonFiniteLoss, match=r"loss .*, gradient norm ") as stop:
+        _train(model, [batch])
+    assert stop.value.batch is batch
     assert _distance(model, before) == 0.0
 
 

@@ -189,7 +189,7 @@ def test_stopped_early_the_best_epoch_is_kept_without_patience_too(
 
     outcome = _fit(model, tmp_path / "log", score=score)
     assert outcome.stopped_by is stop
-    assert (outcome.kept_epoch, outcome.validation_macro_f1, outcome.epochs) == (2, 0.8, 4)
+    assert (outcome.kept_epoch, outcome.validation_macro_f1, outcome.epochs) == (2, 0.8, 3)
     assert model.holds(2)
     assert len(_records(tmp_path / "log")) == 3  # of whole epochs
 

@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.files import write_json
     from netanomaly.predictor import load
     from netanomaly.reporting import of_scored, write_if_possible
-    from netanomaly.run import EVALUATION, REPORT
+    from netanomaly.run_directory import EVALUATION, REPORT
     from netanomaly.scoring import score
 
     directory = bundle_directory(options.bundle)

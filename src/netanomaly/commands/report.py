@@ -35,7 +35,7 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.predictor import load
     from netanomaly.report.page import missing_libraries
     from netanomaly.reporting import report, write_report
-    from netanomaly.run import REPORT
+    from netanomaly.run_directory import REPORT
 
     directory = bundle_directory(options.bundle)
     here = options.files or is_starter(options.bundle)  # nothing is written into the package

@@ -23,17 +23,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     )
     train.add_argument("config", type=Path, help="YAML file; see configs/")
     train.add_argument("--run-dir", metavar="DIR", help="the directory to write (run_dir)")
-    train.add_argument("--overwrite", action="store_true", help="replace a run that is there")
+    again = train.add_mutually_exclusive_group()
+    again.add_argument("--overwrite", action="store_true", help="replace a run that is there")
+    again.add_argument(
+        "--resume", action="store_true", help="go on with a training that was cut short, if there is one"
+    )
     train.set_defaults(command=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
-    from netanomaly.run import EVALUATION, REPORT, train
+    from netanomaly.run import train
+    from netanomaly.run_directory import EVALUATION, REPORT
 
     predictor = train(
         options.config,
         overrides=overrides(options),
         overwrite=options.overwrite,
+        resume=options.resume,
         evaluated=None if options.no_report else _write_report,
     )
     directory = Path(predictor.config.run_dir)
@@ -45,7 +51,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _write_report(predictor: Predictor, scored: Scored) -> None:
     from netanomaly.reporting import of_scored, write_if_possible
-    from netanomaly.run import REPORT
+    from netanomaly.run_directory import REPORT
 
     directory = Path(predictor.config.run_dir)
     write_if_possible(of_scored(predictor, directory, scored), directory / REPORT)

@@ -38,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 def _run(options: argparse.Namespace) -> None:
     from netanomaly.bundle import load_bundle
     from netanomaly.retuning import Wishes, decisions_text, tune_bundle
-    from netanomaly.run import EVALUATION, REPORT
+    from netanomaly.run_directory import EVALUATION, REPORT
 
     directory = bundle_directory(options.bundle)
     given = {key: getattr(options, key) for key in ("hysteresis", "min_rows", "merge_rows")}

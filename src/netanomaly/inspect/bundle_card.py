@@ -11,7 +11,7 @@ from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, load_bundle
 from netanomaly.errors import BundleError
 from netanomaly.evaluation.tables import score, table
 from netanomaly.inspect.text import aligned
-from netanomaly.run import EVALUATION
+from netanomaly.run_directory import EVALUATION
 
 _SCORES = {"macro_f1": "macro-F1", "accuracy": "accuracy", "incident_recall": "incidents found"}
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from netanomaly.data.batches import IGNORED, Batch, ChannelSegment, batches, stretches
-from netanomaly.errors import TrainingError
 from netanomaly.training.losses import weighted_cross_entropy
 
 SCORING_STRETCH = 4096
@@ -21,19 +20,38 @@ SCORING_ROWS = 4096
 """Rows per batch when nothing is learned."""
 
 
-@dataclass(frozen=True)
+class NonFiniteLoss(Exception):
+    """A step that was not taken: its loss or gradient is not a finite number."""
+
+    def __init__(self, batch: Batch, loss: float, gradient_norm: float) -> None:
+        super().__init__(f"loss {loss}, gradient norm {gradient_norm}")
+        self.batch = batch
+
+
+@dataclass
 class EpochSums:
-    """What an epoch adds up to.
+    """What the steps of an epoch add up to.
 
     Attributes:
-        loss: mean loss of the labelled rows, weighted.
-        gradient_norm: mean over the steps, before clipping.
+        losses, weights: of the labelled rows.
+        norms: of the gradients, before clipping.
         steps: optimiser steps taken.
     """
 
-    loss: float
-    gradient_norm: float
-    steps: int
+    losses: float = 0.0
+    weights: float = 0.0
+    norms: float = 0.0
+    steps: int = 0
+
+    @property
+    def loss(self) -> float:
+        """Mean loss of the labelled rows, weighted."""
+        return self.losses / max(self.weights, 1e-12)
+
+    @property
+    def gradient_norm(self) -> float:
+        """Mean over the steps."""
+        return self.norms / max(self.steps, 1)
 
 
 def train_epoch(
@@ -49,8 +67,9 @@ def train_epoch(
     hide: Callable[[Tensor], Tensor] | None = None,
     rate: Callable[[], float],
     after_step: Callable[[float], None],
+    sums: EpochSums | None = None,
 ) -> EpochSums:
-    """One pass over the training batches.
+    """One pass over the training batches, or what is left of it.
 
     Args:
         weights: per class, (K,), on the model's device.
@@ -59,12 +78,13 @@ def train_epoch(
         hide: takes metrics out of the channels of a batch, (B, S, C) to (B, S, C).
         rate: the learning rate of the next step.
         after_step: called with the loss of each step.
+        sums: of the steps that were taken before; added to.
 
     Raises:
-        TrainingError: a loss or gradient is not finite; the step is not taken.
+        NonFiniteLoss: of a loss or gradient; the step is not taken.
     """
     model.train()
-    losses, totals, norms, steps = 0.0, 0.0, 0.0, 0
+    sums = sums if sums is not None else EpochSums()
     for batch in training:
         if not (batch.targets[:, ::stride] != IGNORED).any():  # the stride has left no row of this batch to learn
             after_step(math.nan)
@@ -81,17 +101,16 @@ def train_epoch(
         loss.backward()
         norm = float(nn.utils.clip_grad_norm_(model.parameters(), gradient_clip))
         if not (math.isfinite(norm) and math.isfinite(loss.item())):
-            raise TrainingError(
-                f"loss {loss.item()}, gradient norm {norm} at step {steps + 1} of the epoch; "
-                "lower training.learning_rate, or look for extreme values in the data"
-            )
+            raise NonFiniteLoss(batch, loss.item(), norm)
         for group in optimizer.param_groups:
             group["lr"] = rate()
         optimizer.step()
-        losses, totals = losses + loss_sum.item(), totals + weight_sum.item()
-        norms, steps = norms + norm, steps + 1
+        sums.losses += loss_sum.item()
+        sums.weights += weight_sum.item()
+        sums.norms += norm
+        sums.steps += 1
         after_step(loss.item())
-    return EpochSums(losses / max(totals, 1e-12), norms / max(steps, 1), steps)
+    return sums
 
 
 @torch.inference_mode()

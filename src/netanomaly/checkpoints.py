@@ -1,0 +1,170 @@
+"""The checkpoints of a run: what it takes to go on with a training that was cut short.
+
+run.json                   which training they are of, and whether it came to its end
+member-1.safetensors       a member that is trained: its weights and what became of it
+member-2.part.safetensors  one that is being trained: weights, the best so far, optimiser, random numbers, position
+
+The bundle needs none of it; at the end only run.json stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from netanomaly.errors import BundleError, ConfigError
+from netanomaly.files import TEMPORARY, write_json
+from netanomaly.prepare import Prepared
+from netanomaly.training.checkpoint import load_checkpoint, save_checkpoint
+from netanomaly.training.recipe import EpochRecord
+from netanomaly.training.trainer import Outcome
+
+DIRECTORY, ABOUT = "checkpoint", "run.json"
+_FREE = {"run_dir", "device", "threads", "alarms", "data.root", "training.save_steps"}
+"""Keys that may change between one start of a training and the next; with another device or other threads sums are
+rounded otherwise, and weights differ in their last bits."""
+
+
+class Checkpoints:
+    """Those in one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @property
+    def exist(self) -> bool:
+        """Whether a training has been begun here, and with a version that keeps checkpoints."""
+        return (self.directory / ABOUT).exists()
+
+    @property
+    def complete(self) -> bool:
+        """Whether that training came to its end."""
+        return self.exist and bool(self._about().get("complete"))
+
+    def begin(self, training: Mapping[str, Any]) -> None:
+        """Forget an earlier training and start with this one, which `identity` describes."""
+        self.clear()
+        write_json(self.directory / ABOUT, {"training": training, "complete": False})
+
+    def check(self, training: Mapping[str, Any]) -> None:
+        """Raise a ConfigError if the checkpoints are of another training than this one."""
+        training = json.loads(json.dumps(training))
+        before = self._about().get("training", {})
+        if not isinstance(before, dict):
+            raise BundleError(f"{self.directory / ABOUT}: not of a training; --overwrite starts afresh")
+        for key in sorted(before.keys() | training.keys()):
+            if before.get(key) != training.get(key):
+                raise ConfigError(
+                    f"--resume: {key} is {_short(training.get(key))}, and was {_short(before.get(key))} when the "
+                    f"training in {self.directory.parent} began; set it back, or start afresh with --overwrite"
+                )
+
+    def finish(self) -> None:
+        """The training came to its end: nobody will go on with it."""
+        if self.exist:
+            write_json(self.directory / ABOUT, {**self._about(), "complete": True})
+            for path in self.directory.glob("*.safetensors"):
+                path.unlink()
+
+    def clear(self) -> None:
+        """Remove all of it."""
+        (self.directory / ABOUT).unlink(missing_ok=True)  # first: without it the rest is nothing
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove what a killed process left half-written."""
+        for leftover in self.directory.glob(TEMPORARY):
+            leftover.unlink(missing_ok=True)
+
+    def part(self, member: int) -> Path:
+        """The file of a member that is being trained."""
+        return self.directory / f"member-{member}.part.safetensors"
+
+    def keep(self, member: int, model: nn.Module, outcome: Outcome) -> None:
+        """A member is done."""
+        facts = {key: value for key, value in asdict(outcome).items() if key != "stopped_by"}
+        save_checkpoint(self._done(member), model.state_dict(), facts)
+        self.part(member).unlink(missing_ok=True)
+
+    def kept(self, member: int, model: nn.Module) -> Outcome | None:
+        """What became of a member that is done, its weights put into the model; None: it is not.
+
+        Raises:
+            BundleError: the file is damaged, or of another model.
+        """
+        path = self._done(member)
+        if not path.exists():
+            return None
+        saved = load_checkpoint(path)
+        try:
+            facts = dict(saved.facts)
+            records = tuple(EpochRecord(**record) for record in facts.pop("records"))
+            outcome = Outcome(**facts, records=records)
+            model.load_state_dict(saved.tensors)
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise BundleError(f"{path}: not of this training ({error}); --overwrite starts afresh") from error
+        return outcome
+
+    def _done(self, member: int) -> Path:
+        return self.directory / f"member-{member}.safetensors"
+
+    def _about(self) -> dict[str, Any]:
+        path = self.directory / ABOUT
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise BundleError(f"{path}: not readable as JSON ({error}); --overwrite starts afresh") from error
+        if not isinstance(about, dict):
+            raise BundleError(f"{path}: expected a JSON object; --overwrite starts afresh")
+        return about
+
+
+def identity(prepared: Prepared, start: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the weights of a training depend on: keys of the config, the rows, the version of PyTorch.
+
+    Args:
+        start: facts of the bundle that it starts from.
+    """
+    return {
+        **{key: value for key, value in _flat(prepared.config.to_dict()).items() if not _is_free(key)},
+        "the rows (SHA-256)": _rows_digest(prepared),
+        "the bundle to start from": start,
+        "the version of PyTorch": torch.__version__,
+    }
+
+
+def _rows_digest(prepared: Prepared) -> str:
+    """SHA-256 of the values, labels and parts of all segments."""
+    digest = hashlib.sha256()
+    for segment, parts in zip(prepared.grid.segments, prepared.split.parts, strict=True):
+        about = [segment.series, list(segment.values.shape), segment.labels.tolist()]
+        digest.update(json.dumps(about, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        digest.update(segment.values.tobytes())
+        digest.update(parts.tobytes())
+    return digest.hexdigest()
+
+
+def _flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} as {"a.b": 1}"""
+    result: dict[str, Any] = {}
+    for key, value in tree.items():
+        name = f"{above}{key}"
+        result |= _flat(value, f"{name}.") if isinstance(value, dict) and value else {name: value}
+    return result
+
+
+def _is_free(key: str) -> bool:
+    return any(key == free or key.startswith(f"{free}.") for free in _FREE)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

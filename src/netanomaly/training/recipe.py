@@ -1,0 +1,42 @@
+"""How to train, and what becomes of it, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netanomaly.training.losses import ClassWeights
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train; the fields are those of the config's section `training`."""
+
+    epochs: int
+    min_steps: int
+    batch_size: int
+    stretch: int
+    stride: int
+    learning_rate: float
+    warmup: float
+    weight_decay: float
+    gradient_clip: float
+    label_smoothing: float
+    class_weights: ClassWeights
+    jitter: float
+    metric_dropout: float
+    patience: int | None
+    save_steps: int | None
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One line of the log; the learning rate is that of the last step."""
+
+    member: int
+    epoch: int
+    steps: int
+    loss: float | None
+    gradient_norm: float
+    learning_rate: float
+    validation_macro_f1: float
+    seconds: float
