@@ -226,18 +226,19 @@ def _write_config(directory: Path) -> Path:
     """Two small members, a checkpoint every five steps."""
     path = directory / "kill.yaml"
     path.write_text(
-        """
+        f"""
 data:
+  root: {directory}
   files: links.csv
   series: series
   label: label
   interval: 500ms
   max_gap: 5s
   metrics: [rtt_ms, loss_ratio, throughput_rx_bps]
-  split: {by: series, train: [a01, a02], validation: [a06]}
-channels: {levels: both}
-model: {members: 1, width: 16, window: 16, stem: 4}
-training: {epochs: 4, min_steps: 0, save_steps: 5, stretch: 64}
+  split: {{by: series, train: [a01, a02], validation: [a06]}}
+channels: {{levels: both}}
+model: {{members: 1, width: 16, window: 16, stem: 4}}
+training: {{epochs: 4, min_steps: 0, save_steps: 5, stretch: 64}}
 device: cpu
 threads: 1
 """,

@@ -245,7 +245,7 @@ def _scored(monkeypatch: pytest.MonkeyPatch, given: dict[str, float]) -> None:
         hides = [getattr(model, f"view_{number}") is not None for number in range(len(model.members))]
         return given["both" if len(set(hides)) == 2 else "hidden" if hides[0] else "seen"]
 
-    monkeypatch.setattr("netanomaly.members.LabelledRows.score", score)
+    monkeypatch.setattr("netanomaly.labelled_rows.LabelledRows.score", score)
 
 
 @pytest.mark.parametrize(

@@ -198,10 +198,10 @@ def test_classes_are_normal_first_then_the_alphabet(trained: Predictor) -> None:
 
 
 def test_a_run_is_not_replaced_unasked(directory: Path) -> None:
-    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    before = {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
     with pytest.raises(ConfigError, match="holds a run already"):
         train(settings(directory), frames=network())
-    assert {path.name: path.read_bytes() for path in directory.iterdir()} == before
+    assert {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()} == before
 
 
 def test_a_run_is_replaced_on_request(tmp_path: Path) -> None:
