@@ -18,7 +18,9 @@ nothing. POSIX only.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
+import io
 import os
 import random
 import shutil
@@ -34,6 +36,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: a for
 
 import pandas as pd
 import torch
+from tqdm import tqdm
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -81,10 +84,12 @@ class _Killer:
         self.kills: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
         self.losses: list[str] = []
+        self.bar = tqdm(unit="kill", disable=None)
         self.rows = _write_rows(directory / "links.csv")
         self.config = _write_config(directory)
         self.whole = directory / "whole"
-        self.training_seconds = _timed(lambda: _run(["train", self.config, "--run-dir", self.whole, *QUIET]))
+        train = ["train", self.config, "--run-dir", self.whole, *QUIET]
+        self.training_seconds = _twice_timed(lambda: _run([*train, "--overwrite"]))
         self.weights = _weights(self.whole)
 
     def trainings(self, kills: int) -> None:
@@ -113,7 +118,7 @@ class _Killer:
     def predictions(self, kills: int) -> None:
         """Kill `predict`: the file is the whole one or not there."""
         out, expected = self.directory / "out.csv", self.directory / "expected.csv"
-        seconds = _timed(lambda: _run(["predict", self.whole, self.rows, "--out", expected, "--quiet"]))
+        seconds = _twice_timed(lambda: _run(["predict", self.whole, self.rows, "--out", expected, "--quiet"]))
         whole = expected.read_bytes()
         while self.kills["predict"] < kills:
             out.unlink(missing_ok=True)
@@ -132,7 +137,7 @@ class _Killer:
         run = self.directory / "tuned"
         shutil.copytree(self.whole, run)
         wishes, number = ("24", "2400"), 0
-        seconds = _timed(lambda: _run(["tune", run, "--false-alarms-per-day", wishes[0], "--quiet"]))
+        seconds = _twice_timed(lambda: _run(["tune", run, "--false-alarms-per-day", wishes[0], "--quiet"]))
         while self.kills["tune"] < kills:
             number += 1
             before = load_bundle(run).decisions
@@ -162,6 +167,7 @@ class _Killer:
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):
+            self.bar.update()
             return True
         self._check(os.WEXITSTATUS(status) == 0, f"{arguments}: exit code {os.WEXITSTATUS(status)}")
         return False
@@ -194,15 +200,16 @@ def _run(arguments: list[str | Path], *, exits: bool = True) -> int:
     """A command in this process. Exits if it fails, unless a fork wants its exit code."""
     if not exits:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    else:
-        sys.stdout.flush()
-    code = netanomaly_main([str(argument) for argument in arguments])
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = netanomaly_main([str(argument) for argument in arguments])
     if code and exits:
         raise SystemExit(code)
     return code
 
 
-def _timed(work: Callable[[], object]) -> float:
+def _twice_timed(work: Callable[[], object]) -> float:
+    """Seconds of the second time: what was imported the first time is there in every fork."""
+    work()
     started = time.perf_counter()
     work()
     return time.perf_counter() - started

@@ -122,6 +122,18 @@ def test_cut_anywhere_it_goes_on_to_the_same_bundle(tmp_path: Path, whole: Path)
     assert save > 20
 
 
+def test_finished_members_are_not_trained_again(again: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit, trained = trainer.fit, []
+
+    def note(*arguments: Any, **others: Any) -> Any:
+        trained.append(others["member"])
+        return fit(*arguments, **others)
+
+    monkeypatch.setattr(trainer, "fit", note)
+    train(_config(again), frames=network("abef"), resume=True)
+    assert trained == [2]
+
+
 def test_at_the_end_nothing_is_left_to_go_on_with(again: Path) -> None:
     (again / "run" / "checkpoint" / ".x.0123abcd.tmp").write_bytes(b"half")
     train(_config(again), frames=network("abef"), resume=True)
