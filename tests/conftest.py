@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -51,16 +54,52 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(autouse=True)
 def nothing_leaks() -> Iterator[None]:
-    """A test leaves the environment, the signal handlers, the threads and the random numbers as they were."""
-    environment, threads = _environment(), torch.get_num_threads()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """A test leaves the process as it was: see `_state`; threads and processes that it started are over."""
+    before, threads, children = _state(), set(threading.enumerate()), _has_children()
     yield
     root = logging.getLogger()  # `main` sets it up anew for each command, here on a stream that pytest has closed
     root.handlers = [handler for handler in root.handlers if type(handler) is not logging.StreamHandler]
     root.setLevel(logging.WARNING)
-    assert _environment() == environment
-    assert torch.get_num_threads() == threads
-    assert {number: signal.getsignal(number) for number in handlers} == handlers
+    after = _state()
+    assert after == before
+    for thread in set(threading.enumerate()) - threads:
+        if not thread.daemon:  # tqdm has one that watches over its bars
+            thread.join(timeout=5)
+            assert not thread.is_alive(), thread
+    assert children or not _has_children(), "a process that was started is still there, or nobody has waited for it"
+
+
+def _state() -> dict[str, Any]:
+    """What a test might change for those after it."""
+    logger = logging.getLogger("netanomaly")
+    return {
+        "environment": _environment(),
+        "directory": Path.cwd(),
+        "signal handlers": [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+        "threads of torch": torch.get_num_threads(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "gradients": torch.is_grad_enabled(),
+        "type of new tensors": torch.get_default_dtype(),
+        "errors of numpy": np.geterr(),
+        "logging": (
+            logger.level,
+            list(logger.handlers),
+            logger.propagate,
+            logger.disabled,
+            logging.root.manager.disable,
+        ),
+    }
+
+
+def _has_children() -> bool:
+    """Whether there is a process that this one has started and not waited for; no, where the system does not tell."""
+    if not hasattr(os, "waitid"):
+        return False
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _environment() -> dict[str, str]:

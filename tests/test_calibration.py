@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 
 from netanomaly.calibration import Calibration, fit_calibration
 from netanomaly.evaluation.probabilities import calibration_error
@@ -65,6 +68,33 @@ def test_rows_without_an_answer_stay_without() -> None:
 def test_the_temperature_is_found_again(temperature: float) -> None:
     found = fit_calibration(*_sampled(20_000, temperature, (1.0, 1.0, 1.0)), (1.0, 1.0, 1.0), 20_000)
     assert found.temperature == pytest.approx(temperature, rel=0.03)
+
+
+class _Logits(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision is what it is given."""
+
+    def __init__(self, classes: int = 3) -> None:
+        self.classes = classes
+        self.classes_ = np.arange(classes)
+
+    def fit(self, logits: np.ndarray, truth: np.ndarray) -> _Logits:
+        return self
+
+    def decision_function(self, logits: np.ndarray) -> np.ndarray:
+        return logits
+
+    def predict(self, logits: np.ndarray) -> np.ndarray:
+        return logits.argmax(axis=1)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.5])
+def test_without_a_prior_the_temperature_is_that_of_scikit_learn(temperature: float) -> None:
+    logits, truth = _sampled(2_000, temperature, (1.0, 1.0, 1.0))
+    theirs = CalibratedClassifierCV(FrozenEstimator(_Logits()), method="temperature").fit(logits, truth)
+    (calibrator,) = theirs.calibrated_classifiers_[0].calibrators
+    ours = fit_calibration(logits, truth, (1.0, 1.0, 1.0), 10**9)  # so many rows that the prior says nothing
+    assert ours.temperature == pytest.approx(1 / calibrator.beta_, abs=1e-3)
+    np.testing.assert_allclose(ours.probabilities(logits), theirs.predict_proba(logits), rtol=0, atol=1e-3)
 
 
 def test_weights_are_divided_out_where_that_is_right() -> None:

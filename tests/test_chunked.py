@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,12 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from netanomaly import Predictor, train
+from netanomaly import Predictor
 from netanomaly.build import history_rows
 from netanomaly.chunked import ChunkedPredictor
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
 from netanomaly.errors import DataError
-from networks import network, settings
-from streams import MAX_GAP, MODELS, WINDOW, form_of, hard_network, predictor, same_answers, tables
+from streams import MODELS, WINDOW, form_of, hard_network, predictor, same_answers, tables
 
 
 @pytest.fixture(scope="module")
@@ -61,13 +59,6 @@ def test_chunks_may_be_cut_anywhere(cuts: set[int]) -> None:
 def test_every_kind_of_model_answers_alike(frame: pd.DataFrame, model: dict[str, Any]) -> None:
     trained = predictor(**model)
     same_answers(chunked(trained, tables(trained, frame, 45)), trained.predict(frame))
-
-
-def test_a_trained_model_answers_alike(tmp_path: Path) -> None:
-    trained = train(settings(tmp_path / "run", data={"max_gap": MAX_GAP}, training={"epochs": 2}), network())
-    frame = network("abc", 150, seed=3).sort_values(["timestamp", "link"]).drop(columns="label")
-    frame = frame.drop(index=[40, 41, *range(60, 75)])
-    same_answers(chunked(trained, tables(trained, frame, 50)), trained.predict(frame))
 
 
 @pytest.mark.parametrize("duplicates", ["last", "mean"])

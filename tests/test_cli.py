@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import yaml
 
 import netanomaly
-from netanomaly.cli import main
+from netanomaly.cli import _parser, main
 from networks import network, settings
 from report_figures import figures
 
@@ -180,6 +181,33 @@ def test_predict_reads_parquet(trained: Path, tmp_path: Path) -> None:
         out = str(tmp_path / f"from-{kind}.csv")
         assert main(["predict", str(trained / "run"), str(tmp_path / f"new.{kind}"), "--out", out]) == 0
     assert (tmp_path / "from-parquet.csv").read_bytes() == (tmp_path / "from-csv.csv").read_bytes()
+
+
+ALWAYS = "--debug --help --quiet -h"
+WORK = f"{ALWAYS} --device --set"
+FLAGS = {
+    "inspect": f"{ALWAYS} --convert --for --incidents --json --overwrite --rows --write-config files",
+    "train": f"{WORK} --data-root --no-report --overwrite --resume --run-dir config",
+    "eval": f"{WORK} --data --data-root --no-report --out bundle files",
+    "report": f"{WORK} --data --data-root --out bundle files",
+    "predict": f"{WORK} --chunk-rows --data --incidents --maintenance --out --reasons bundle files",
+    "explain": f"{WORK} --at --data --json --series bundle files",
+    "tune": f"{WORK} --best-f1 --data-root --false-alarms-per-day --hysteresis --merge-rows --min-rows --threshold "
+    "--unknown-share bundle",
+    "watch": f"{WORK} --data --follow --state bundle file",
+    "audit": f"{WORK} --data-root --folds --out --rows --top config",
+    "convert": f"{ALWAYS} --kv-heads --out bundle",
+}
+"""Every flag and argument of every command: what people type and scripts rely on does not change by accident."""
+
+
+def test_the_flags_of_every_command_are_these() -> None:
+    (commands,) = (action for action in _parser()._actions if isinstance(action, argparse._SubParsersAction))
+    found = {
+        name: {flag for action in parser._actions for flag in action.option_strings or [action.dest]}
+        for name, parser in commands.choices.items()
+    }
+    assert found == {name: set(flags.split()) for name, flags in FLAGS.items()}
 
 
 @pytest.mark.parametrize("script", ["train", "eval", "predict"])

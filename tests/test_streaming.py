@@ -13,16 +13,15 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from netanomaly import Predictor, load, train
+from netanomaly import Predictor
 from netanomaly.build import build_input_format
 from netanomaly.config import parse_config
 from netanomaly.data.arrays import table_of_plain_rows
 from netanomaly.data.ingest import NO_PART, table_of_frames
 from netanomaly.errors import BundleError, DataError
 from netanomaly.streaming import StreamingPredictor
-from networks import METRICS, network, settings
+from networks import METRICS
 from streams import (
-    MAX_GAP,
     MODELS,
     content,
     grid_of,
@@ -64,14 +63,6 @@ def test_every_kind_of_model_answers_alike(frame: pd.DataFrame, model: dict[str,
 def test_what_depends_on_the_row_alone() -> None:
     trained, frame = predictor(window=1, stem=1, kinds=("level",), counter=False), hard_network(40)
     same_answers(streamed(StreamingPredictor(trained), frame, 7), trained.predict(frame))
-
-
-def test_a_trained_model_answers_alike(tmp_path: Path) -> None:
-    train(settings(tmp_path / "run", data={"max_gap": MAX_GAP}, training={"epochs": 2}), network())
-    trained = load(tmp_path / "run")
-    frame = network("abc", 150, seed=3).sort_values(["timestamp", "link"]).drop(columns="label")
-    frame = frame.drop(index=[40, 41, *range(60, 75)])
-    same_answers(streamed(StreamingPredictor(trained), frame, 50), trained.predict(frame))
 
 
 @pytest.mark.parametrize("rows", [3, 20])

@@ -155,6 +155,13 @@ def test_the_unit_of_a_metric_does_not_matter(factor: float) -> None:
     np.testing.assert_allclose(fit(scaled)(scaled), fit(values)(values), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("kinds", [("deviation", "change"), ("level",)], ids="-".join)
+def test_moves_on_a_level_of_a_billion_are_those_on_none(kinds: tuple[str, ...]) -> None:
+    values = np.random.default_rng(0).integers(-8, 9, (300, 2)).astype(np.float64)  # whole: exact at either level
+    high = values + 1e9
+    np.testing.assert_allclose(fit(high, kinds=kinds)(high), fit(values, kinds=kinds)(values), rtol=0, atol=1e-6)
+
+
 def test_a_metric_does_not_change_the_channels_of_another() -> None:
     values = rows(3)
     changed = values.copy()

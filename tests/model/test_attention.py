@@ -111,9 +111,15 @@ def test_it_is_multi_head_attention_with_positions_on_projected_queries_and_keys
     torch.testing.assert_close(attention.of_windows(memory, memory, valid), expected, rtol=0, atol=1e-12)
 
 
+def _four_heads(**choices: Any) -> Attention:
+    torch.manual_seed(0)
+    positions = AdditivePositions(sinusoidal_table(LENGTH, WIDTH // 4))
+    return stirred(Attention(WIDTH, 4, LENGTH, positions, **choices)).double()
+
+
 def _repeated(shared: Attention, times: int) -> Attention:
     """A multi-head layer whose heads of keys and values are copies of the shared ones."""
-    full = _attention()
+    full = _four_heads()
     weights = shared.state_dict()
     for name in ("key.weight", "value.weight", "value.bias"):
         heads = weights[name].unflatten(0, (shared.n_kv_heads, -1))
@@ -122,14 +128,14 @@ def _repeated(shared: Attention, times: int) -> Attention:
     return full
 
 
-@pytest.mark.parametrize("n_kv_heads", [1, 2])
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
 @pytest.mark.parametrize("way", ["reference", "sdpa", "tiled"])
 def test_shared_heads_are_equal_heads(way: str, n_kv_heads: int) -> None:
-    shared = _attention(n_kv_heads=n_kv_heads, way=way)
+    shared = _four_heads(n_kv_heads=n_kv_heads, way=way)
     memory, valid = _segment(LENGTH)
-    expected = _repeated(shared, HEADS // n_kv_heads).of_windows(memory, memory, valid)
+    expected = _repeated(shared, 4 // n_kv_heads).of_windows(memory, memory, valid)
     torch.testing.assert_close(shared.of_windows(memory, memory, valid), expected, rtol=0, atol=1e-12)
-    assert shared.key.weight.shape[0] == shared.value.weight.shape[0] == n_kv_heads * WIDTH // HEADS
+    assert shared.key.weight.shape[0] == shared.value.weight.shape[0] == n_kv_heads * WIDTH // 4
 
 
 @pytest.mark.parametrize("shared_by", [2, 4])
@@ -250,7 +256,8 @@ def test_positions_reach_queries_and_keys(way: Way, zeroed: str) -> None:
     attention = _attention("trained")
     memory, valid = _segment(9)
     with torch.no_grad():  # one of the two only has its positions left, and they still tell the rows apart
-        getattr(attention, zeroed).weight.zero_()
+        for parameter in getattr(attention, zeroed).parameters():
+            parameter.zero_()
         before = way(attention, memory, valid)
         next(attention.positions.parameters()).mul_(-1.5)
         assert (way(attention, memory, valid) - before).abs().max() > 1e-3

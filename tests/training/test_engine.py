@@ -82,6 +82,30 @@ def test_a_step_is_one_step_of_gradient_descent_on_the_mean_loss() -> None:
         torch.testing.assert_close(after, before - 0.1 * gradient, rtol=0, atol=1e-6)
 
 
+def _part_by_part(model: nn.Module, batch: Batch, sizes: list[int]) -> None:
+    """A step of gradient descent on a batch given in parts, as to processes that share sums of losses and weights."""
+    given = [tensor.split(sizes) for tensor in (batch.channels, batch.valid, batch.targets)]
+    total = weight = torch.zeros(())
+    for channels, valid, targets in zip(*given, strict=True):
+        sums = weighted_cross_entropy(model(channels, valid), targets, WEIGHTS, 0.0, IGNORED)
+        total, weight = total + sums[0], weight + sums[1]
+    gradients = torch.autograd.grad(total / weight, list(model.parameters()))
+    with torch.no_grad():
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            parameter -= 0.1 * gradient
+
+
+@pytest.mark.parametrize("sizes", [[4, 3], [1, 6], [2, 2, 2, 1]], ids=str)
+def test_ten_steps_on_parts_of_a_batch_end_where_those_on_whole_batches_do(sizes: list[int]) -> None:
+    model, by_parts = _model(), _model()
+    (batch,) = _batches(model, [_segment(STRETCH, seed) for seed in range(7)], size=7)
+    for _ in range(10):
+        _train(model, [batch], rate=0.1)
+        _part_by_part(by_parts, batch, sizes)
+    for after, expected in zip(by_parts.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(after, expected, rtol=0, atol=1e-6)
+
+
 def test_loss_of_the_epoch_is_the_weighted_mean_of_all_rows() -> None:
     model = _model()
     training = _batches(model, [_segment(100), _segment(7, seed=1)])
