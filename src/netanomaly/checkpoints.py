@@ -23,7 +23,7 @@ from torch import nn
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import TEMPORARY, write_json
 from netanomaly.prepare import Prepared
-from netanomaly.training.checkpoint import load_checkpoint, save_checkpoint
+from netanomaly.training.checkpoint import check_weights, load_checkpoint, save_checkpoint
 from netanomaly.training.recipe import EpochRecord
 from netanomaly.training.trainer import Outcome
 
@@ -108,8 +108,9 @@ class Checkpoints:
             facts = dict(saved.facts)
             records = tuple(EpochRecord(**record) for record in facts.pop("records"))
             outcome = Outcome(**facts, records=records)
+            check_weights(saved.tensors, model.state_dict())
             model.load_state_dict(saved.tensors)
-        except (KeyError, TypeError, RuntimeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise BundleError(f"{path}: not of this training ({error}); --overwrite starts afresh") from error
         return outcome
 

@@ -69,6 +69,14 @@ def load_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(tensors, facts)
 
 
+def check_weights(weights: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise a ValueError if weights have other names, shapes or types than those of a model."""
+    for name in sorted(weights.keys() | expected.keys()):
+        found, wanted = weights.get(name), expected.get(name)
+        if found is None or wanted is None or (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(f"its weights are of another model: {name}")
+
+
 def _digest(tensors: Mapping[str, Tensor]) -> bytes:
     """SHA-256 of names, types, shapes and values."""
     digest = hashlib.sha256()

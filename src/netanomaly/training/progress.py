@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from netanomaly.errors import BundleError
-from netanomaly.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from netanomaly.training.checkpoint import Checkpoint, check_weights, load_checkpoint, save_checkpoint
 from netanomaly.training.engine import EpochSums
 from netanomaly.training.recipe import EpochRecord
 
@@ -76,10 +76,10 @@ def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer
     saved = load_checkpoint(path)
     try:
         progress = Progress.from_facts(saved.facts)
-        model.load_state_dict(_group(saved, "model"))
-        best = _group(saved, "best")
-        if best.keys() != model.state_dict().keys():
-            raise ValueError("the best weights are of another model")
+        weights, best = _group(saved, "model"), _group(saved, "best")
+        for some in (weights, best):
+            check_weights(some, model.state_dict())
+        model.load_state_dict(weights)
         _load_optimizer(optimizer, _group(saved, "optimizer"))
         _load_random_states(_group(saved, "random"), model)
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
