@@ -45,7 +45,8 @@ from scripts.bench.command import run_command  # noqa: E402
 
 import netanomaly.retuning  # noqa: E402  # imported before forking
 import netanomaly.run  # noqa: E402
-from netanomaly.bundle import MANIFEST, load_bundle  # noqa: E402
+from netanomaly.bundle import load_bundle  # noqa: E402
+from netanomaly.bundle_files import MANIFEST  # noqa: E402
 from netanomaly.checkpoints import DIRECTORY as CHECKPOINT  # noqa: E402
 from netanomaly.cli import main as netanomaly_main  # noqa: E402
 from netanomaly.files import TEMPORARY  # noqa: E402
@@ -88,7 +89,7 @@ class _Killer:
         self.rows = _write_rows(directory / "links.csv")
         self.config = _write_config(directory)
         self.whole = directory / "whole"
-        train = ["train", self.config, "--run-dir", self.whole, *QUIET]
+        train: list[str | Path] = ["train", self.config, "--run-dir", self.whole, *QUIET]
         self.training_seconds = _twice_timed(lambda: _run([*train, "--overwrite"]))
         self.weights = _weights(self.whole)
 
@@ -193,7 +194,7 @@ class _Killer:
             self.losses.append(loss)
 
 
-QUIET = ["--quiet", "--no-report"]
+QUIET: list[str | Path] = ["--quiet", "--no-report"]
 
 
 def _run(arguments: list[str | Path], *, exits: bool = True) -> int:

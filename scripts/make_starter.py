@@ -25,7 +25,8 @@ from scripts.bench.command import run_command  # noqa: E402
 
 from netanomaly import keep_freed_memory, load, train  # noqa: E402
 from netanomaly.alarms.matching import alarm_scores  # noqa: E402
-from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, load_bundle, save_content  # noqa: E402
+from netanomaly.bundle import load_bundle, save_bundle  # noqa: E402
+from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS  # noqa: E402
 from netanomaly.config import load_config  # noqa: E402
 from netanomaly.data.splits import TEST  # noqa: E402
 from netanomaly.evaluation.metrics import macro_f1, per_class  # noqa: E402
@@ -84,7 +85,7 @@ def main() -> None:
         "data": {**bundle.facts["data"], "files": read},
         "card": {"metrics": scores, "cannot_know": list(CANNOT_KNOW)},
     }
-    save_content(place, replace(bundle, config=load_config(tree), facts=facts))
+    save_bundle(place, replace(bundle, config=load_config(tree), facts=facts))
     print("\n".join(as_lines(scores)))
     print(f"{sum(path.stat().st_size for path in place.iterdir()) / 1e6:.2f} MB: {place}")
 

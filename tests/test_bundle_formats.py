@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from netanomaly import load
 from netanomaly.bundle import load_bundle, save_bundle
 from netanomaly.bundle_formats import FORMAT, MIGRATIONS
+from netanomaly.retuning import Wishes, tune_bundle
 from networks import link
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -36,3 +38,13 @@ def test_saved_again_it_has_the_format_of_today(directory: Path, tmp_path: Path)
     save_bundle(tmp_path / "new", load_bundle(directory))
     assert f'"format": {FORMAT}' in (tmp_path / "new" / "bundle.json").read_text(encoding="utf-8")
     pd.testing.assert_frame_equal(load(tmp_path / "new").predict(link("f", 60)), load(directory).predict(link("f", 60)))
+
+
+@pytest.mark.parametrize("directory", OLD, ids=lambda path: path.name)
+def test_tuned_it_answers_as_before(directory: Path, tmp_path: Path) -> None:
+    shutil.copytree(directory, tmp_path / "tuned")
+    tune_bundle(tmp_path / "tuned", Wishes(changes={"min_rows": 2}))
+    assert load_bundle(tmp_path / "tuned").decisions.alarms.min_rows == 2
+    pd.testing.assert_frame_equal(
+        load(tmp_path / "tuned").predict(link("f", 60)), load(directory).predict(link("f", 60))
+    )

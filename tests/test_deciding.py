@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from netanomaly import load, train
-from netanomaly.bundle import WEIGHTS, load_bundle
+from netanomaly.bundle import load_bundle
+from netanomaly.bundle_files import WEIGHTS
 from netanomaly.cli import main
 from networks import link, network, settings
 

@@ -17,12 +17,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from netanomaly.bundle import WEIGHTS, Bundle, load_bundle
+from netanomaly.bundle import Bundle, load_bundle
+from netanomaly.bundle_files import WEIGHTS, read_manifest
 from netanomaly.config import Config
 from netanomaly.data.channels import Channels
 from netanomaly.data.schema import UNITS, Metric
 from netanomaly.errors import BundleError, ConfigError
-from netanomaly.files import sha256
 from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.predictor import Predictor
 
@@ -113,7 +113,7 @@ def read_start(config: Config) -> Start | None:
         return None
     try:
         bundle = load_bundle(Path(path))  # first: it says best what is missing
-        return Start(path, sha256(Path(path) / WEIGHTS), bundle)
+        return Start(path, read_manifest(Path(path)).files[WEIGHTS].sha256, bundle)
     except BundleError as error:
         raise BundleError(f"training.init_from: {error}") from error
     except OSError as error:

@@ -2,29 +2,55 @@
 
 model.safetensors   weights
 bundle.json         format version, config, metrics, channels, classes, decisions, how it was trained
-manifest.json       size and SHA-256 of both; written last, so a directory without it is no bundle yet
+manifest.json       size and SHA-256 of both; see `bundle_files`
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save_file
 from torch import Tensor
 
-from netanomaly.bundle_formats import FORMAT, MIGRATIONS, up_to_date
+from netanomaly.bundle_files import (
+    AGAIN,
+    CONTENT,
+    WEIGHTS,
+    Manifest,
+    check_format,
+    check_keys,
+    json_object,
+    read_file,
+    read_manifest,
+    replace_files,
+)
+from netanomaly.bundle_fit import check_weights, expected_weights
+from netanomaly.bundle_formats import FORMAT, up_to_date
 from netanomaly.config import Config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.decisions import Decisions
 from netanomaly.durations import AUTO, parse_duration, span_rows
 from netanomaly.errors import BundleError, ConfigError
-from netanomaly.files import atomic, sha256, write_json
+from netanomaly.files import json_text
 
-WEIGHTS, CONTENT, MANIFEST = "model.safetensors", "bundle.json", "manifest.json"
+_WRONG = (
+    ConfigError,
+    SafetensorError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What reading values that are not as expected may raise, in this package, PyTorch or safetensors."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +74,12 @@ class Bundle:
 
 
 def save_bundle(directory: Path, bundle: Bundle) -> None:
-    """Write the bundle; each file appears whole, the manifest last."""
-    (directory / MANIFEST).unlink(missing_ok=True)
-    with atomic(directory / WEIGHTS) as temporary:
-        save_file({name: weight.contiguous() for name, weight in bundle.weights.items()}, temporary)
-    save_content(directory, bundle)
+    """Write the bundle: all of it, or nothing and the one that is there stays.
 
-
-def save_content(directory: Path, bundle: Bundle) -> None:
-    """Write all but the weights, which are there already and stay, and the manifest."""
+    Raises:
+        BundleError: it is larger than what `load_bundle` reads.
+        OSError: it cannot be written.
+    """
     content = {
         "format": FORMAT,
         "classes": list(bundle.classes),
@@ -65,53 +88,91 @@ def save_content(directory: Path, bundle: Bundle) -> None:
         "decisions": bundle.decisions.state(),
         "facts": bundle.facts,
     }
-    write_json(directory / CONTENT, content)
-    files = {
-        name: {"bytes": (directory / name).stat().st_size, "sha256": sha256(directory / name)}
-        for name in (WEIGHTS, CONTENT)
-    }
-    write_json(directory / MANIFEST, {"format": FORMAT, "files": files})
+    text = json_text(content).encode("utf-8")
+    weights = {name: weight.contiguous() for name, weight in bundle.weights.items()}
+    replace_files(directory, {WEIGHTS: lambda path: save_file(weights, path), CONTENT: lambda path: _write(path, text)})
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
 
 
 def load_bundle(directory: Path) -> Bundle:
-    """Read a bundle and check it.
+    """Read a bundle and check it; nothing is written, and nothing of it is run.
 
     Raises:
-        BundleError: the directory holds no bundle, or one that is damaged or of an unknown format.
+        BundleError: the directory holds no bundle, or one that is damaged, contradicts itself or is of an unknown
+            format.
     """
-    if not (directory / MANIFEST).is_file():
-        raise BundleError(f"{directory}: no bundle here (no {MANIFEST}); train one, or name the run's directory")
-    manifest = _read_json(directory / MANIFEST)
-    _check_format(manifest.get("format"), directory / MANIFEST)
-    _check_files(directory, manifest)
-    content = _read_json(directory / CONTENT)
-    _check_format(content.get("format"), directory / CONTENT)
+    manifest = read_manifest(directory)
     try:
-        content, weights = up_to_date(content["format"], content, load_file(directory / WEIGHTS))
-        config = parse_config(content["config"], str(directory / CONTENT))
-        classes = tuple(str(name) for name in content["classes"])
-        bundle = Bundle(
-            config=config,
-            channels=Channels.from_state(content["channels"]),
-            classes=classes,
-            weights=weights,
-            decisions=Decisions.from_state(content["decisions"], classes, config.data.normal),
-            facts=dict(content["facts"]),
-        )
+        return _load(directory, manifest)
+    except BundleError:
+        now = read_manifest(directory)
+        if now == manifest:
+            raise
+    return _load(directory, now)  # another process has replaced it meanwhile
+
+
+def _load(directory: Path, manifest: Manifest) -> Bundle:
+    """Content first: it says what the weights have to be, so that no more than that is read."""
+    path, saved = directory / CONTENT, manifest.files
+    written = json_object(read_file(directory, CONTENT, saved[CONTENT]), path)
+    check_format(written.get("format"), path)
+    with _told(path):
+        content, _ = up_to_date(written["format"], written, {})
+        check_keys(content, ("format", "classes", "config", "channels", "decisions", "facts"), path)
+        config, classes = parse_config(content["config"], str(path)), _class_names(content["classes"])
+        channels = Channels.from_state(content["channels"])
+        decisions = Decisions.from_state(content["decisions"], classes, config.data.normal)
+        _check_keys_within(content["channels"], channels.state(), "channels")
+        _check_keys_within(content["decisions"], decisions.state(), "decisions")
+        bundle = Bundle(config, channels, classes, {}, decisions, dict(content["facts"]))
         _check_whole(bundle)
-        return bundle
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, ConfigError, SafetensorError) as error:
-        raise BundleError(f"{directory}: the bundle's content is not as expected: {error}") from error
+        expected = expected_weights(config, channels.count, len(classes), saved[WEIGHTS].bytes)
+    with _told(directory / WEIGHTS):
+        _, weights = up_to_date(written["format"], written, load_tensors(read_file(directory, WEIGHTS, saved[WEIGHTS])))
+        if expected is not None:
+            check_weights(weights, expected)
+        if not all(bool(weight.isfinite().all()) for weight in weights.values()):
+            raise ValueError("some weights are not finite")
+    return replace(bundle, weights=weights)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What goes wrong with what a file says, as an error of the bundle."""
+    try:
+        yield
+    except BundleError:
+        raise
+    except (MemoryError, RecursionError) as error:
+        raise BundleError(f"{path}: is too large for the memory there is") from error
+    except _WRONG as error:
+        raise BundleError(f"{path}: not as expected: {' '.join(str(error).split())}; {AGAIN}") from error
+
+
+def _class_names(found: object) -> tuple[str, ...]:
+    if not isinstance(found, list) or not all(isinstance(name, str) and name for name in found):
+        raise ValueError("the classes are no list of names")
+    if len(set(found)) != len(found) or not found:
+        raise ValueError("class names are missing or repeated")
+    return tuple(found)
+
+
+def _check_keys_within(found: object, known: object, place: str) -> None:
+    """Raise a ValueError if a key is there that the part, once read, does not have."""
+    if isinstance(found, dict) and isinstance(known, dict):
+        if strange := sorted(found.keys() - known.keys()):
+            raise ValueError(f"{place} has the unknown key {strange[0][:80]!r}")
+        for key, value in found.items():
+            _check_keys_within(value, known[key], f"{place}.{key}")
 
 
 def _check_whole(bundle: Bundle) -> None:
     """Raise a ValueError if the parts do not fit each other."""
-    if len(set(bundle.classes)) != len(bundle.classes) or not bundle.classes:
-        raise ValueError("class names are missing or repeated")
     if bundle.config.data.interval is None:
         raise ValueError("the config has no interval")
-    if not all(bool(weight.isfinite().all()) for weight in bundle.weights.values()):
-        raise ValueError("some weights are not finite")
     chosen, interval = bundle.config.channels, parse_duration(bundle.config.data.interval)
     if AUTO in (chosen.levels, *chosen.baselines, bundle.config.model.window, bundle.config.model.stem):
         raise ValueError("the config leaves open (auto) what training has to settle")
@@ -127,36 +188,3 @@ def _check_whole(bundle: Bundle) -> None:
         raise ValueError(
             f"{len(bundle.channels.centre)} channels' metrics, {len(bundle.config.data.metrics)} in the config"
         )
-
-
-def _check_files(directory: Path, manifest: dict[str, Any]) -> None:
-    files = manifest.get("files")
-    for name in (WEIGHTS, CONTENT):
-        entry = files.get(name) if isinstance(files, dict) else None
-        if not isinstance(entry, dict):
-            raise BundleError(f"{directory / MANIFEST}: says nothing of {name}")
-        path = directory / name
-        if not path.is_file():
-            raise BundleError(f"{path}: missing from the bundle")
-        if path.stat().st_size != entry.get("bytes") or sha256(path) != entry.get("sha256"):
-            raise BundleError(f"{path}: is not the file that was saved (size or SHA-256 differ from {MANIFEST})")
-
-
-def _check_format(found: object, path: Path) -> None:
-    if type(found) is int and (found == FORMAT or found in MIGRATIONS):
-        return
-    if isinstance(found, int) and found > FORMAT:
-        raise BundleError(
-            f"{path}: bundle format {found} is newer than this version reads ({FORMAT}); upgrade netanomaly"
-        )
-    raise BundleError(f"{path}: unknown bundle format {found!r}")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise BundleError(f"{path}: not readable as JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise BundleError(f"{path}: expected a JSON object")
-    return value

@@ -9,9 +9,9 @@ The bundle needs none of it; at the end only run.json stays.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -77,7 +77,11 @@ class Checkpoints:
     def clear(self) -> None:
         """Remove all of it."""
         (self.directory / ABOUT).unlink(missing_ok=True)  # first: without it the rest is nothing
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self.tidy()
+        for path in self.directory.glob("*.safetensors"):
+            path.unlink()
+        with contextlib.suppress(OSError):  # not there, or it holds what is not ours
+            self.directory.rmdir()
 
     def tidy(self) -> None:
         """Remove what a killed process left half-written."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from netanomaly.bundle import Bundle, load_bundle, save_content
+from netanomaly.bundle import Bundle, load_bundle, save_bundle
 from netanomaly.data_quality import fill_gaps_of_labels
 from netanomaly.deciding import tuned_again, with_rule, with_unknown_share
 from netanomaly.decisions import Decisions
@@ -64,7 +64,7 @@ def tune_bundle(directory: Path, wishes: Wishes, overrides: Iterable[str] = ()) 
             bundle = with_unknown_share(bundle, prepared, share)
     bundle = _changed(bundle, wishes)
     with whole():
-        save_content(directory, bundle)
+        save_bundle(directory, bundle)
     return bundle
 
 

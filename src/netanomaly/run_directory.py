@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle
+from netanomaly.bundle import Bundle
+from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
 from netanomaly.checkpoints import DIRECTORY as CHECKPOINT
 from netanomaly.checkpoints import Checkpoints
 from netanomaly.errors import ConfigError

@@ -155,7 +155,8 @@ class Channels:
         """Channels from what `state` gave. Raises ValueError, KeyError or TypeError for anything else."""
         kinds, baselines = tuple(state["kinds"]), tuple(state["baselines"])
         arrays = {key: np.array(state[key], dtype=np.float64) for key in ("centre", "floor", "offset", "scale")}
-        if not set(kinds) <= set(CHANNEL_KINDS) or any(type(length) is not int or length < 1 for length in baselines):
+        ordered = tuple(kind for kind in CHANNEL_KINDS if kind in kinds)
+        if kinds != ordered or any(type(length) is not int or length < 1 for length in baselines):
             raise ValueError(f"unknown channels: kinds {kinds}, baselines {baselines}")
         groups = len(channel_groups(kinds, baselines))
         metrics = arrays["centre"].size

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from netanomaly.build import build_spans, history_rows
-from netanomaly.bundle import CONTENT, MANIFEST, WEIGHTS, Bundle, load_bundle
+from netanomaly.bundle import Bundle, load_bundle
+from netanomaly.bundle_files import CONTENT, WEIGHTS, read_manifest
 from netanomaly.errors import BundleError
 from netanomaly.evaluation.tables import score, table
+from netanomaly.files import read_regular
 from netanomaly.inspect.text import aligned
 from netanomaly.run_directory import EVALUATION
+from netanomaly.strict_json import parse_json
+
+MOST_EVALUATION = 2**28
+"""Bytes of an evaluation that are read: it has scores of every series."""
 
 _SCORES = {"macro_f1": "macro-F1", "accuracy": "accuracy", "incident_recall": "incidents found"}
 
@@ -33,11 +39,11 @@ def _card(directory: Path, bundle: Bundle) -> dict[str, Any]:
     config, spans, facts = bundle.config, build_spans(bundle.config), bundle.facts
     data = config.data
     split = facts.get("split", {})
-    manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    manifest = read_manifest(directory)
     return {
         "bundle": str(directory),
-        "format": manifest["format"],
-        "files": {name: manifest["files"][name] for name in (WEIGHTS, CONTENT)},
+        "format": manifest.format,
+        "files": {name: asdict(manifest.files[name]) for name in (WEIGHTS, CONTENT)},
         "created": facts.get("created"),
         "versions": facts.get("versions", {}),
         "expects": {
@@ -81,7 +87,7 @@ def _evaluation(directory: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
+        report = parse_json(read_regular(path, MOST_EVALUATION))
         return {
             **{key: report.get(key) for key in _SCORES},
             "rows": report["rows"],
