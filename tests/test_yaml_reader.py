@@ -242,3 +242,16 @@ def test_a_bad_override_is_a_config_error_that_quotes_it(override: str, told: st
         apply_overrides(TREE, [override])
     assert str(caught.value).startswith(f"--set {override}: ")
     assert told in str(caught.value)
+
+
+def test_aliases_that_swell_are_refused() -> None:
+    levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 12))
+    with pytest.raises(ConfigError, match=r"^a\.yaml: aliases \(\*\) make more than 100,000 values"):
+        parse_yaml(f"l0: &l0 [x]\n{levels}", "a.yaml")
+
+
+def test_what_is_no_config_by_its_size_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "big.yaml"
+    path.write_bytes(b"# \n" * 2**21)
+    with pytest.raises(ConfigError, match=r"a config has 4,194,304 at most"):
+        read_yaml(path)

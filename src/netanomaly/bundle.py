@@ -15,7 +15,7 @@ from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from netanomaly.bundle_files import (
@@ -90,7 +90,9 @@ def save_bundle(directory: Path, bundle: Bundle) -> None:
     }
     text = json_text(content).encode("utf-8")
     weights = {name: weight.contiguous() for name, weight in bundle.weights.items()}
-    replace_files(directory, {WEIGHTS: lambda path: save_file(weights, path), CONTENT: lambda path: _write(path, text)})
+    replace_files(
+        directory, {WEIGHTS: lambda path: _write(path, save(weights)), CONTENT: lambda path: _write(path, text)}
+    )
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -16,8 +16,9 @@ from netanomaly import __version__
 from netanomaly.allocator import keep_freed_memory
 from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, report, train, tune, watch
 from netanomaly.commands.shared import shared_options
-from netanomaly.errors import ConfigError, NetanomalyError
+from netanomaly.errors import ConfigError, DataError, NetanomalyError
 from netanomaly.interrupts import Terminated, terminable
+from netanomaly.terminal import PrintableFormatter, printable
 
 INTERRUPTED, TERMINATED = 130, 143
 """128 and the number of the signal, as shells have it."""
@@ -27,12 +28,13 @@ COMMANDS = (inspect, train, evaluate, report, predict, explain, tune, watch, aud
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
-    logging.basicConfig(format="%(message)s", level=logging.WARNING if options.quiet else logging.INFO, force=True)
+    _log_to_stderr(logging.WARNING if options.quiet else logging.INFO)
     command: Callable[[argparse.Namespace], None] = options.command
     keep_freed_memory()
     try:
         with terminable():
             command(options)
+            sys.stdout.flush()  # what cannot be written is an error here, not a surprise at the end
     except NetanomalyError as error:
         if options.debug:
             raise
@@ -45,18 +47,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("netanomaly: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()
     except OSError as error:  # a full disk, a directory in the place of a file ...
         if options.debug:
             raise
-        print(f"netanomaly: {error.filename or 'writing'}: {error.strerror or error}", file=sys.stderr)
+        where = _one_line(str(error.filename or "writing to standard output"))
+        print(f"netanomaly: {where}: {_one_line(error.strerror or str(error))}", file=sys.stderr)
+        _forget_stdout()
         return ConfigError.exit_code
+    except MemoryError:
+        if options.debug:
+            raise
+        print("netanomaly: not enough memory; give fewer or smaller files, or read them in pieces", file=sys.stderr)
+        return DataError.exit_code
     return 0
+
+
+def _log_to_stderr(level: int) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+
+
+def _forget_stdout() -> None:
+    """What still waits to be written may not go out: without this, Python would try again as it ends, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _one_line(message: str) -> str:
     """A message that quotes a file may hold anything: no line breaks, no control characters, no end of it."""
-    return "".join(character if character.isprintable() else "?" for character in message[:2000])
+    return printable(message).replace("\n", "\\n")[:2000]
 
 
 def _parser() -> argparse.ArgumentParser:

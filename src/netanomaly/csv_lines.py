@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netanomaly.data.formula_cells import neutral
+
 DIGITS = 7
 """After the point, of probabilities."""
 
@@ -16,13 +18,14 @@ PADDING = 0xFF
 _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 
 
-def csv_lines(frame: pd.DataFrame, texts: int) -> bytes:
+def csv_lines(frame: pd.DataFrame, texts: int, *, raw_text: bool = False) -> bytes:
     """The rows of a frame as CSV: `texts` columns of text, then probabilities with seven digits after the point.
 
-    What `DataFrame.to_csv` writes in UTF-8 with `float_format="%.7f"`, but for ties in the last digit and quotes around
-    a carriage return. Probabilities are numbers from 0 to 1: nothing else has the room.
+    What `DataFrame.to_csv` writes in UTF-8 with `float_format="%.7f"`, but for ties in the last digit, quotes around a
+    carriage return, and text that a spreadsheet would run (see `data/formula_cells`; with `raw_text` it stays as is).
+    Probabilities are numbers from 0 to 1: nothing else has the room.
     """
-    parts = [_cells(frame.iloc[:, column]) for column in range(texts)]
+    parts = [_cells(frame.iloc[:, column], raw_text) for column in range(texts)]
     numbers = _fixed(frame.iloc[:, texts:].to_numpy(dtype=np.float64))
     comma = np.full((len(frame), 1), ord(","), dtype=np.uint8)
     padded = [part for cells in parts for part in (comma, cells)][1:]  # none before the first
@@ -31,18 +34,33 @@ def csv_lines(frame: pd.DataFrame, texts: int) -> bytes:
     return lines.tobytes()
 
 
-def _cells(column: pd.Series) -> NDArray[np.uint8]:
+def csv_table(frame: pd.DataFrame, *, raw_text: bool = False) -> str:
+    """A small frame as CSV with its header: numbers as `DataFrame.to_csv` writes them, text as `csv_lines` does."""
+    columns = [_small(frame.iloc[:, place], raw_text) for place in range(frame.shape[1])]
+    names = [_quoted(str(name), raw_text) for name in frame.columns]
+    return "".join(",".join(cells) + "\n" for cells in (names, *zip(*columns, strict=True)))
+
+
+def _small(column: pd.Series, raw_text: bool) -> list[str]:
+    if pd.api.types.is_numeric_dtype(column):
+        written: str = column.to_csv(index=False, header=False, lineterminator="\n")
+        return written.replace('""', "").split("\n")[:-1]
+    return [_quoted(str(cell), raw_text) for cell in column.fillna("")]
+
+
+def _cells(column: pd.Series, raw_text: bool) -> NDArray[np.uint8]:
     """Cells in UTF-8, quoted where they need it, padded to the longest. (rows, n)"""
     codes, distinct = pd.factorize(column.astype(str))
-    encoded = [_quoted(str(cell)).encode() for cell in distinct]
+    encoded = [_quoted(str(cell), raw_text).encode() for cell in distinct]
     longest = max(map(len, encoded), default=0)
     padded = b"".join(cell.ljust(longest, bytes([PADDING])) for cell in encoded)
     table = np.frombuffer(padded, dtype=np.uint8).reshape(len(encoded), longest)
     return table[codes]
 
 
-def _quoted(cell: str) -> str:
-    """The cell with quotes around it if it needs them."""
+def _quoted(cell: str, raw_text: bool) -> str:
+    """The cell as no formula, with quotes around it if it needs them."""
+    cell = cell if raw_text else neutral(cell)
     return f'"{cell.replace(chr(34), chr(34) * 2)}"' if _NEEDS_QUOTES.search(cell) else cell
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,7 +19,13 @@ TEMPORARY = ".*.tmp"
 
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """A temporary path in the same directory that replaces `path` when the block ends without an error."""
+    """A temporary path in the same directory that replaces `path` when the block ends without an error.
+
+    Raises:
+        OSError: the file cannot be written (a full disk, a device in its place); names `path`, which has not changed.
+    """
+    if (kind := other_kind(path)) is not None:
+        raise OSError(errno.EINVAL, f"is {kind}, not a regular file; it would be replaced", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(TEMPORARY.replace("*", f"{path.name[:100]}.{secrets.token_hex(4)}"))
     temporary.touch(exist_ok=False)
@@ -29,6 +36,10 @@ def atomic(path: Path) -> Iterator[Path]:
         with temporary.open("rb+") as stream:
             os.fsync(stream.fileno())
         replace(temporary, path)
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, str(temporary)):  # a failed write names no file
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -43,6 +54,13 @@ def replace(source: Path, target: Path) -> None:
                 os.fsync(directory)
             finally:
                 os.close(directory)
+
+
+def other_kind(path: Path) -> str | None:
+    """What stands at `path` if that is neither a regular file nor nothing: reading it might never end."""
+    if not path.exists() or path.is_file():
+        return None
+    return "a directory" if path.is_dir() else "a pipe" if path.is_fifo() else "a device or socket"
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from netanomaly.alarms.maintenance import ANY, Maintenance
 from netanomaly.alarms.raising import Alarms
+from netanomaly.csv_lines import csv_table
 from netanomaly.data.cells import Columns, as_text
 from netanomaly.data.ingest import UNKNOWN, InputFormat
 from netanomaly.data.reader import read_file
@@ -67,12 +68,12 @@ def _sentences(reason: Reason) -> str:
     return "; ".join(f"{one.sentence} ({100 * one.share:.0f} %)" for one in reason.metrics)
 
 
-def write_incidents(table: pd.DataFrame, path: Path) -> None:
-    """Write incidents as CSV or JSON (a list), by the suffix; whole or not at all."""
+def write_incidents(table: pd.DataFrame, path: Path, *, raw_text: bool = False) -> None:
+    """Write incidents as CSV or JSON (a list), by the suffix; whole or not at all. For `raw_text` see `csv_lines`."""
     if path.suffix == ".json":
         write_json(path, table.to_dict(orient="records"))
     else:
-        write_text(path, table.to_csv(index=False, lineterminator="\n"))
+        write_text(path, csv_table(table, raw_text=raw_text))
 
 
 def incidents_text(table: pd.DataFrame) -> str:

@@ -39,6 +39,8 @@ def label_files(
     out: Path | None,
     chunk_rows: int,
     collector: AlarmCollector | None = None,
+    *,
+    raw_text: bool = False,
 ) -> int:
     """Label every row of the files, in order, and write the answers; the file appears whole or not at all.
 
@@ -46,6 +48,7 @@ def label_files(
         out: CSV, CSV.gz or Parquet; `STANDARD_OUTPUT`: CSV; None: nowhere, the rows are for the collector alone.
         collector: takes all rows with their probabilities as well.
         chunk_rows: rows in memory at a time; 0: all.
+        raw_text: names that a spreadsheet would run as formulas are written into a CSV as they are.
 
     Returns:
         How many rows there were.
@@ -56,7 +59,7 @@ def label_files(
     rows = empty = unknown = 0
     shown = log.isEnabledFor(logging.INFO) and out != STANDARD_OUTPUT
     hidden = None if shown else True  # None: shown on a terminal
-    with _writer(out) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
+    with _writer(out, raw_text) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
         for table, answers in _answers(predictor, files, chunk_rows):
             if out is not None:
                 write(predictor.labelled(table, answers))
@@ -85,7 +88,7 @@ def _answers(
 
 
 @contextmanager
-def _writer(out: Path | None) -> Iterator[Write]:
+def _writer(out: Path | None, raw_text: bool) -> Iterator[Write]:
     """What writes frames below each other."""
     if out is None:
         yield lambda frame: None
@@ -93,7 +96,7 @@ def _writer(out: Path | None) -> Iterator[Write]:
     if out == STANDARD_OUTPUT:
         sys.stdout.flush()
         binary = getattr(sys.stdout, "buffer", None)  # the same bytes on every system; a notebook's has none
-        yield _csv_writer(binary.write if binary else lambda lines: sys.stdout.write(lines.decode()))
+        yield _csv_writer(binary.write if binary else lambda lines: sys.stdout.write(lines.decode()), raw_text)
         (binary or sys.stdout).flush()
         return
     with atomic(out) as temporary:
@@ -103,10 +106,10 @@ def _writer(out: Path | None) -> Iterator[Write]:
             return
         opener = gzip.open if out.suffix == ".gz" else open
         with opener(temporary, "wb") as stream:
-            yield _csv_writer(stream.write)
+            yield _csv_writer(stream.write, raw_text)
 
 
-def _csv_writer(put: Callable[[bytes], object]) -> Write:
+def _csv_writer(put: Callable[[bytes], object], raw_text: bool) -> Write:
     is_first = True
 
     def write(frame: pd.DataFrame) -> None:
@@ -114,7 +117,7 @@ def _csv_writer(put: Callable[[bytes], object]) -> Write:
         if is_first:
             put(frame.iloc[:0].to_csv(index=False, lineterminator="\n").encode())
         is_first = False
-        put(csv_lines(frame, texts=3))  # series, timestamp, label
+        put(csv_lines(frame, texts=3, raw_text=raw_text))  # series, timestamp, label
 
     return write
 

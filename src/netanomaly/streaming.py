@@ -6,6 +6,7 @@ and what the sequence model remembers of a row (keys and values). A new row comp
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ from netanomaly.data.clock import rounded
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
 from netanomaly.data.live_grid import LiveGrid
 from netanomaly.errors import DataError
-from netanomaly.files import atomic
+from netanomaly.files import atomic, other_kind
 from netanomaly.predictor import Predictor
 
 STATE_FORMAT = 1
@@ -150,11 +151,15 @@ class StreamingPredictor:
 
         Raises:
             DataError: an update was interrupted half-way.
+            OSError: the file cannot be written.
         """
         self._refuse_cut()
         about = {"format": STATE_FORMAT, "bundle": self._fingerprint(), "series": list(self._slots)}
         with atomic(Path(path)) as temporary:
-            save_file(self._arrays(), temporary, {"about": json.dumps(about)})
+            try:
+                save_file(self._arrays(), temporary, {"about": json.dumps(about)})
+            except SafetensorError as error:  # which it also is where the disk is full
+                raise OSError(errno.EIO, f"cannot be written: {error}", str(path)) from error
 
     def restore(self, path: str | PathLike[str]) -> None:
         """Go on from what `save` wrote, with the same bundle.
@@ -162,6 +167,8 @@ class StreamingPredictor:
         Raises:
             DataError: the file is not such a file, or of another bundle.
         """
+        if (kind := other_kind(Path(path))) is not None:
+            raise DataError(f"{path}: is {kind}, not a saved state of a stream")
         try:
             with safe_open(path, framework="numpy") as file:
                 about = json.loads((file.metadata() or {})["about"])

@@ -20,15 +20,18 @@ from netanomaly.build import build_input_format
 from netanomaly.data.csv_pieces import CsvText
 from netanomaly.data.csv_reader import read_csv_text
 from netanomaly.data.ingest import table_of_source
-from netanomaly.data.text_files import codec
+from netanomaly.data.text_files import LONGEST_LINE, codec
 from netanomaly.errors import DataError
 from netanomaly.interrupts import whole
 from netanomaly.streaming import StreamingPredictor
+from netanomaly.terminal import printable
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 4096
 """Lines that are labelled together when more have come than could be labelled one by one."""
+_SHOWN = 40
+"""Characters of a line that is longer than a row can be."""
 POLL_SECONDS = 0.2
 """How often a file that is followed is looked at."""
 
@@ -52,8 +55,8 @@ def watch(stream: StreamingPredictor, path: Path | None, *, follow: bool = False
     left_out = 0
     try:
         with _opened(path, codec(cells.encoding)) as source:
-            header, batches = source.readline(), _batches(source, follow)
             name = path or Path("standard input")
+            header, batches = _header(source, name), _batches(source, follow)
             if not header.strip():
                 raise DataError(f"{name}: no header line")
             _label(stream, CsvText(name, cells.encoding, header), 0)  # a missing column is told before any line comes
@@ -68,6 +71,13 @@ def watch(stream: StreamingPredictor, path: Path | None, *, follow: bool = False
             stream.save(state)
         elif state is not None:
             log.warning("%s: not written, since an update was interrupted half-way", state)
+
+
+def _header(source: TextIO, name: Path) -> str:
+    header = source.readline(LONGEST_LINE)
+    if len(header) == LONGEST_LINE:
+        raise DataError(f"{name}: line 1: longer than {LONGEST_LINE:,} characters; is this a table?")
+    return header
 
 
 def _label(stream: StreamingPredictor, text: CsvText, lines: int) -> int:
@@ -113,7 +123,7 @@ def _values(column: pd.Series) -> list[str]:
     """As JSON writes them."""
     if pd.api.types.is_float_dtype(column):
         return [repr(value) for value in column.round(6).tolist()]
-    return [json.dumps(value, ensure_ascii=False) for value in column.tolist()]
+    return [printable(json.dumps(value, ensure_ascii=False)) for value in column.tolist()]
 
 
 def _refuse_bytes(text: CsvText) -> None:
@@ -143,18 +153,27 @@ def _read(source: TextIO, arrived: queue.Queue[str | None], follow: bool) -> Non
     """Put whole lines into the queue, None at the end."""
     begun = ""
     while True:
-        text = source.readline()
+        text = source.readline(LONGEST_LINE)
+        begun = _spoilt_if_endless(begun + text)
         if text.endswith("\n"):
-            arrived.put(begun + text)
+            arrived.put(begun)
             begun = ""
+        elif len(text) == LONGEST_LINE:
+            continue
         elif follow:
-            begun += text
             time.sleep(POLL_SECONDS)
         else:
-            if begun + text:
-                arrived.put(begun + text)
+            if begun:
+                arrived.put(begun)
             arrived.put(None)
             return
+
+
+def _spoilt_if_endless(line: str) -> str:
+    """The line, or the beginning of one longer than a row can be with a character that no row has: it is left out."""
+    if len(line) <= LONGEST_LINE:
+        return line
+    return f"{line[:_SHOWN]}\0" + ("\n" if line.endswith("\n") else "")
 
 
 @contextlib.contextmanager

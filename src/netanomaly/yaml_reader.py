@@ -11,6 +11,12 @@ from typing import Any
 import yaml
 
 from netanomaly.errors import ConfigError
+from netanomaly.files import other_kind
+
+MOST_BYTES = 2**22
+"""Of a config."""
+MOST_VALUES = 100_000
+"""Of a config, with its aliases written out."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -59,6 +65,16 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_mapping)
 
 
+def _values(node: yaml.Node, known: dict[int, int]) -> int:
+    """How many values a node stands for, with every alias written out: a few lines may stand for billions."""
+    if id(node) not in known:
+        known[id(node)] = 0  # a node within itself is refused later
+        children = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = (part for child in children for part in (child if isinstance(child, tuple) else (child,)))
+        known[id(node)] = 1 + sum(_values(part, known) for part in parts)
+    return known[id(node)]
+
+
 def parse_yaml(text: str, name: str) -> Any:
     """The plain Python value of a YAML text.
 
@@ -68,7 +84,12 @@ def parse_yaml(text: str, name: str) -> Any:
     loader = None
     try:
         loader = _Loader(text)
-        return loader.get_single_data()
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _values(node, {}) > MOST_VALUES:
+            raise ConfigError(f"{name}: aliases (*) make more than {MOST_VALUES:,} values of it; write less of them")
+        return loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f": line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -83,6 +104,10 @@ def parse_yaml(text: str, name: str) -> Any:
 def read_yaml(path: Path) -> Any:
     """The value of a YAML file. Raises ConfigError if it cannot be read or parsed."""
     try:
+        if (kind := other_kind(path)) not in (None, "a directory"):  # the system says what is wrong with that
+            raise ConfigError(f"{path}: is {kind}, not a regular file; save the config to one first")
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise ConfigError(f"{path}: {size:,} bytes, a config has {MOST_BYTES:,} at most; is it another file?")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot read the config: {error.strerror or error}") from error

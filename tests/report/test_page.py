@@ -96,6 +96,30 @@ def test_whatever_comes_from_data_stays_text() -> None:
     assert "<img" not in json.dumps(figures)  # plotly reads some tags: these are escaped twice
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "</script><script>alert(1)</script>",
+        "'\"><b onmouseover=alert(1)>",
+        "javascript:alert(1)",
+        "a\u2028b<!--",
+        "{{ 7 * 7 }}<a href='javascript:alert(1)'>x</a>&lt;script&gt;",
+    ],
+)
+def test_a_name_adds_no_element_and_no_attribute_to_the_page(name: str) -> None:
+    """The same page but for the text: a name of letters in the place of the hostile one gives the same tags."""
+    pages_of = []
+    for called in ("plain", name):
+        made = content("a", names={"congestion": f"c{called}", "rtt_ms": f"m{called}"}, scope=called)
+        made = replace(made, series=tuple(replace(one, name=called) for one in made.series))
+        alarms = replace(made.alarms, series=np.full(len(made.alarms), called, dtype=object))
+        pages_of.append(Page(page(replace(made, alarms=alarms, scored=None, evaluation=None))))
+    plain, hostile = pages_of
+    assert hostile.tags == plain.tags
+    assert [key for key, _ in hostile.attributes] == [key for key, _ in plain.attributes]
+    assert not [value for key, value in hostile.attributes if key in ("href", "src") and "javascript" in (value or "")]
+
+
 def test_points_that_stand_for_many_rows_are_told_with_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     made = content("a", rows=2000, labelled=False)
     values = made.series[0].values.copy()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netanomaly.commands.shared import Shared, check_apart, check_place, overrides
 from netanomaly.errors import ConfigError
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -14,7 +15,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
     audit = commands.add_parser(
         "audit",
         allow_abbrev=False,
-        parents=[shared.common, shared.rooted],
+        parents=[shared.common, shared.rooted, shared.text],
         help="list training labels that models of the other series find unlikely",
     )
     audit.add_argument("config", type=Path, help="YAML file, as for train")
@@ -35,6 +36,7 @@ def _run(options: argparse.Namespace) -> None:
     from netanomaly.audit.tables import finding_table, findings_text, row_table
     from netanomaly.build import build_device, build_input_format
     from netanomaly.config import load_config
+    from netanomaly.csv_lines import csv_table
     from netanomaly.evaluation.metrics import macro_f1
     from netanomaly.files import write_text
     from netanomaly.prepare import prepare
@@ -58,10 +60,10 @@ def _run(options: argparse.Namespace) -> None:
     names = np.array(given.classes, dtype=object)[given.probabilities.argmax(axis=1)]
     own = macro_f1(given.rows.truth, names)
     trust = f"macro-F1 of these models on these labels: {own:.3f}; the lower, the less there is to go by"
-    print(f"{judged}{left}\n{trust}\n\n{findings_text(found, options.top)}")
+    tell(f"{judged}{left}\n{trust}\n\n{findings_text(found, options.top)}")
     if options.out is not None:
-        write_text(options.out, found.to_csv(index=False, lineterminator="\n"))
-        print(f"\nfindings: {options.out}")
+        write_text(options.out, csv_table(found, raw_text=options.raw_text))
+        tell(f"\nfindings: {options.out}")
     if options.rows is not None:
-        write_text(options.rows, row_table(given, times).to_csv(index=False, lineterminator="\n"))
-        print(f"\nrows: {options.rows}")
+        write_text(options.rows, csv_table(row_table(given, times), raw_text=options.raw_text))
+        tell(f"\nrows: {options.rows}")

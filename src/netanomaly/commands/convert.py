@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, check_place
 from netanomaly.errors import ConfigError
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -32,4 +33,4 @@ def _run(options: argparse.Namespace) -> None:
     check_place(options.out)
     bundle = group_heads(load_bundle(bundle_directory(options.bundle)), options.kv_heads)
     save_bundle(options.out, bundle)
-    print(f"bundle: {options.out}; its answers differ from those of {options.bundle}: score it with netanomaly eval")
+    tell(f"bundle: {options.out}; its answers differ from those of {options.bundle}: score it with netanomaly eval")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+from netanomaly.commands.shared import Shared, bundle_directory, bundle_files, check_apart, check_place, overrides
 from netanomaly.starter import is_starter
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -41,12 +42,13 @@ def _run(options: argparse.Namespace) -> None:
     is_of_run = options.out is None and not options.files and not is_starter(options.bundle)
     out = directory / EVALUATION if is_of_run else options.out
     check_place(out)
+    check_apart({"--out": options.out}, [*options.files, options.data, *bundle_files(directory)])
     scored = score(predictor, files=options.files)
-    print(report_text(scored.report))
+    tell(report_text(scored.report))
     if out is not None:
         write_json(out, scored.report)
-        print(f"\nevaluation: {out}")
+        tell(f"\nevaluation: {out}")
     if is_of_run and not options.no_report:
         page = directory / REPORT
         if write_if_possible(of_scored(predictor, directory, scored), page):
-            print(f"report: {page}")
+            tell(f"report: {page}")

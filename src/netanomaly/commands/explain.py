@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, overrides
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -31,4 +32,4 @@ def _run(options: argparse.Namespace) -> None:
 
     predictor = load(bundle_directory(options.bundle), overrides=overrides(options))
     reason = predictor.explain_files(options.files, options.series, options.at)
-    print(json.dumps(reason.to_dict(), ensure_ascii=False) if options.json else reason.text())
+    tell(json.dumps(reason.to_dict(), ensure_ascii=False) if options.json else reason.text())

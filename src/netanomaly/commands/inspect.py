@@ -10,12 +10,16 @@ from pathlib import Path
 from netanomaly.commands.shared import Shared, bundle_directory, check_place
 from netanomaly.errors import ConfigError, DataError
 from netanomaly.starter import is_starter
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
     """Add the command to the parser."""
     inspect = commands.add_parser(
-        "inspect", allow_abbrev=False, parents=[shared.quiet], help="say what files, or a bundle, hold; start a config"
+        "inspect",
+        allow_abbrev=False,
+        parents=[shared.quiet, shared.text],
+        help="say what files, or a bundle, hold; start a config",
     )
     inspect.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, patterns, or an export; or one bundle")
     inspect.add_argument("--json", action="store_true", help="everything that was found, for programs")
@@ -44,7 +48,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 def _run(options: argparse.Namespace) -> None:
     first = Path(options.files[0])
     if len(options.files) == 1 and (first.is_dir() or first.suffix in (".yaml", ".yml") or is_starter(first)):
-        print(_bundle(options, bundle_directory(first)))
+        tell(_bundle(options, bundle_directory(first)))
         return
     from netanomaly.inspect.command import Wishes, inspect_files
 
@@ -55,10 +59,13 @@ def _run(options: argparse.Namespace) -> None:
     if options.bundle is not None and options.write_config is None:
         raise ConfigError("--for: says for which bundle --write-config FILE.yaml is; give that as well")
     wishes = Wishes(options.rows, options.incidents, options.convert, options.write_config, options.overwrite)
+    if options.raw_text and options.convert is None:
+        raise ConfigError("--raw-text: is about what --convert writes; give that as well")
+    wishes = replace(wishes, raw_text=options.raw_text)
     if options.bundle is not None:
         wishes = replace(wishes, bundle=options.bundle, directory=bundle_directory(Path(options.bundle)))
     answer = inspect_files(options.files, wishes, options.json)
-    print(answer.text)
+    tell(answer.text)
     if answer.problem is not None:
         raise DataError(answer.problem)
 

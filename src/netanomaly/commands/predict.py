@@ -6,15 +6,19 @@ import argparse
 import logging
 from pathlib import Path
 
-from netanomaly.commands.shared import Shared, bundle_directory, check_apart, check_place, overrides
+from netanomaly.commands.shared import Shared, bundle_directory, bundle_files, check_apart, check_place, overrides
 from netanomaly.errors import ConfigError, DataError
 from netanomaly.starter import is_starter
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
     """Add the command to the parser."""
     predict = commands.add_parser(
-        "predict", allow_abbrev=False, parents=[shared.common, shared.written], help="label the rows of files"
+        "predict",
+        allow_abbrev=False,
+        parents=[shared.common, shared.written, shared.text],
+        help="label the rows of files",
     )
     predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
     predict.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns")
@@ -68,14 +72,16 @@ def _run(options: argparse.Namespace) -> None:
     check_place(options.out)
     _check_incidents(options)
     outputs = {"--out": options.out, "--incidents": options.incidents}
-    check_apart(outputs, [*options.files, options.maintenance, options.data])
-    predictor = load(bundle_directory(options.bundle), overrides=overrides(options))
+    directory = bundle_directory(options.bundle)
+    check_apart(outputs, [*options.files, options.maintenance, options.data, *bundle_files(directory)])
+    predictor = load(directory, overrides=overrides(options))
     form = build_input_format(predictor.config.data)
     planned = None if options.maintenance is None else read_maintenance(options.maintenance, form)
     collector = None if options.incidents is None else predictor.collector()
     nowhere = None if collector is not None else STANDARD_OUTPUT  # whoever asks for incidents does not want all rows
     try:
-        rows = label_files(predictor, options.files, options.out or nowhere, options.chunk_rows, collector)
+        place, raw_text = options.out or nowhere, options.raw_text
+        rows = label_files(predictor, options.files, place, options.chunk_rows, collector, raw_text=raw_text)
     except DataError as error:
         if options.data is not None or not is_starter(options.bundle):
             raise
@@ -89,12 +95,12 @@ def _run(options: argparse.Namespace) -> None:
             tell_unknown_series(planned, collector.series, options.maintenance)
             alarms, suppressed = suppress(alarms, planned)
         found = incident_table(alarms, form.times, collector.interval_ns)
-        write_incidents(found, options.incidents)
+        write_incidents(found, options.incidents, raw_text=raw_text)
         if options.reasons:  # they take longest: what is known is written before
             why = reasons_of_files(predictor, options.files, alarms, options.chunk_rows)
             found = incident_table(alarms, form.times, collector.interval_ns, why)
-            write_incidents(found, options.incidents)
-        print(incidents_text(found))
+            write_incidents(found, options.incidents, raw_text=raw_text)
+        tell(incidents_text(found))
         also = f", {suppressed} more in planned maintenance" if planned else ""
         logging.getLogger(__name__).info("%d incidents%s: %s", len(alarms), also, options.incidents)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
+from netanomaly.commands.shared import Shared, bundle_directory, check_apart, check_place, overrides
 from netanomaly.errors import ConfigError
 from netanomaly.starter import is_starter
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -46,6 +47,7 @@ def _run(options: argparse.Namespace) -> None:
     if missing is not None:
         raise ConfigError(missing)
     check_place(out)
+    check_apart({"--out": options.out}, [*options.files, options.data])
     predictor = load(directory, overrides=overrides(options))
     write_report(report(predictor, directory, options.files), out)
-    print(f"report: {out}")
+    tell(f"report: {out}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netanomaly.errors import ConfigError
+from netanomaly.files import other_kind
 from netanomaly.starter import is_starter, starter_directory
 
 
@@ -22,6 +23,7 @@ class Shared:
         rooted: --data-root.
         written: --data.
         reported: --no-report.
+        text: --raw-text.
     """
 
     quiet: argparse.ArgumentParser
@@ -29,6 +31,7 @@ class Shared:
     rooted: argparse.ArgumentParser
     written: argparse.ArgumentParser
     reported: argparse.ArgumentParser
+    text: argparse.ArgumentParser
 
 
 def shared_options() -> Shared:
@@ -51,7 +54,12 @@ def shared_options() -> Shared:
     reported = argparse.ArgumentParser(add_help=False)
     reported.add_argument("--no-report", action="store_true", help="do not write report.html into the run")
 
-    return Shared(quiet, common, rooted, written, reported)
+    text = argparse.ArgumentParser(add_help=False)
+    text.add_argument(
+        "--raw-text", action="store_true", help="write names that a spreadsheet would run as formulas as they are"
+    )
+
+    return Shared(quiet, common, rooted, written, reported, text)
 
 
 def overrides(options: argparse.Namespace) -> list[str]:
@@ -82,6 +90,11 @@ def bundle_directory(path: Path) -> Path:
     return Path(load_config(path).run_dir)
 
 
+def bundle_files(directory: Path) -> list[Path]:
+    """What a bundle is made of: nothing else may be written there."""
+    return [directory / name for name in ("model.safetensors", "bundle.json", "manifest.json")]
+
+
 def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:
     """Raise a ConfigError if a file to write is one to read, or another one to write; inputs may be patterns."""
     import glob
@@ -104,6 +117,8 @@ def check_place(out: Path | None, option: str = "--out") -> None:
         return
     if out.is_dir():
         raise ConfigError(f"{option} {out}: is a directory; name a file in it")
+    if (kind := other_kind(out)) is not None:
+        raise ConfigError(f"{option} {out}: is {kind}, not a regular file; it would be replaced")
     parent = next(place for place in out.absolute().parents if place.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise ConfigError(f"{option} {out}: cannot write to {parent}")

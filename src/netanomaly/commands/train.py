@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netanomaly.commands.shared import Shared, overrides
+from netanomaly.terminal import tell
 
 if TYPE_CHECKING:
     from netanomaly.predictor import Predictor
@@ -45,8 +46,8 @@ def _run(options: argparse.Namespace) -> None:
     directory = Path(predictor.config.run_dir)
     _print_evaluation(directory / EVALUATION)
     if (directory / REPORT).exists():
-        print(f"report: {directory / REPORT}")
-    print(f"\nbundle: {directory}")
+        tell(f"report: {directory / REPORT}")
+    tell(f"\nbundle: {directory}")
 
 
 def _write_report(predictor: Predictor, scored: Scored) -> None:
@@ -63,7 +64,7 @@ def _print_evaluation(path: Path) -> None:
     from netanomaly.evaluation.report import report_text
 
     if path.exists():
-        print(report_text(json.loads(path.read_text(encoding="utf-8"))))
-        print(f"\nevaluation: {path}")
+        tell(report_text(json.loads(path.read_text(encoding="utf-8"))))
+        tell(f"\nevaluation: {path}")
     else:
-        print("no test part in data.split: nothing was evaluated")
+        tell("no test part in data.split: nothing was evaluated")

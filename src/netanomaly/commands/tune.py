@@ -8,6 +8,7 @@ from pathlib import Path
 from netanomaly.commands.shared import Shared, bundle_directory, overrides
 from netanomaly.errors import ConfigError
 from netanomaly.starter import is_starter
+from netanomaly.terminal import tell
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: Shared) -> None:
@@ -53,14 +54,14 @@ def _run(options: argparse.Namespace) -> None:
         thresholds=dict(_threshold(text) for text in options.threshold),
     )
     if wishes == Wishes():
-        print(decisions_text(load_bundle(directory).decisions))
+        tell(decisions_text(load_bundle(directory).decisions))
         return
     if is_starter(options.bundle):
         raise ConfigError(f"tune: the starter bundle is the package's; copy {directory} and tune the copy")
-    print(decisions_text(tune_bundle(directory, wishes, overrides(options)).decisions))
+    tell(decisions_text(tune_bundle(directory, wishes, overrides(options)).decisions))
     old = [name for name in (EVALUATION, REPORT) if (directory / name).exists()]
     if old:
-        print(f"{' and '.join(old)} there are of the rule before; netanomaly eval {directory} makes them again")
+        tell(f"{' and '.join(old)} there are of the rule before; netanomaly eval {directory} makes them again")
 
 
 def _threshold(text: str) -> tuple[str, float]:

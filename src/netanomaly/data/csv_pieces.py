@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -10,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from netanomaly.data.text_files import open_text
+from netanomaly.data.text_files import open_text, short_lines
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,25 @@ def pieces(path: Path, encoding: str, lines: int) -> Iterator[CsvText]:
         DataError: the file cannot be read.
     """
     with open_text(path, encoding) as stream:
-        header, shift = _header(stream), 0
-        while taken := list(islice(stream, lines)):
+        all_lines = short_lines(stream, path)
+        header, shift = _header(all_lines), 0
+        while taken := list(islice(all_lines, lines)):
             text = "".join(taken)
-            quotes, rest = text.count('"'), []
-            while quotes % 2 and (line := stream.readline()):  # a quote is open: its row goes on
+            quotes, rest, room = text.count('"'), [], csv.field_size_limit()
+            while quotes % 2 and room >= 0 and (line := next(all_lines, "")):  # a quote is open: its row goes on
                 rest.append(line)
                 quotes += line.count('"')
+                room -= len(line)  # what is longer is no cell, and need not be held in memory to say so
             yield CsvText(path, encoding, header + text + "".join(rest), shift)
             shift += len(taken) + len(rest)
 
 
-def _header(stream: TextIO) -> str:
+def _header(all_lines: Iterator[str]) -> str:
     """The lines up to and with the header."""
-    lines = []
-    for line in stream:
+    lines, quotes = [], 0
+    for line in all_lines:
         lines.append(line)
-        if line.strip().strip('"').strip() and sum(text.count('"') for text in lines) % 2 == 0:
+        quotes += line.count('"')
+        if line.strip().strip('"').strip() and quotes % 2 == 0:
             break
     return "".join(lines)

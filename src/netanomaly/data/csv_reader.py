@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, to_numbers
 from netanomaly.data.csv_pieces import CsvText, pieces
-from netanomaly.data.text_files import codec, open_text
+from netanomaly.data.formula_cells import original
+from netanomaly.data.text_files import codec, open_text, short_lines
 from netanomaly.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,11 +35,11 @@ def read_header(path: Path, cells: CellFormat) -> list[str]:
         DataError: the file is missing, empty, unreadable, or names a column twice.
     """
     with open_text(path, cells.encoding) as stream:
-        header = [name.strip() for name in _first_line(csv.reader(stream, delimiter=cells.separator))]
+        header = _names(csv.reader(short_lines(stream, path), delimiter=cells.separator), path)
     if not header:
         raise DataError(f"{path}: the file is empty; expected a header line and rows")
-    for name in header:
-        if name and header.count(name) > 1:
+    for name, count in Counter(header).items():
+        if name and count > 1:
             raise DataError(f"{path}: line 1: the column '{name}' stands twice in the header")
     return header
 
@@ -73,7 +75,7 @@ def read_csv_pieces(path: Path, columns: Columns, cells: CellFormat, lines: int)
 def read_csv_text(text: CsvText, columns: Columns, cells: CellFormat) -> Source:
     """The wanted columns of a piece of text with its header line; it may have no rows."""
     with text.open() as stream:
-        header = [name.strip() for name in _first_line(csv.reader(stream, delimiter=cells.separator))]
+        header = _names(csv.reader(stream, delimiter=cells.separator), text.path)
     check_columns(header, columns, f"{text.path}: line 1", _other_separator(header, cells.separator))
     return _read(text, header, columns, cells)
 
@@ -88,12 +90,32 @@ def _read(text: CsvText, header: Sequence[str], columns: Columns, cells: CellFor
     """The wanted columns of a text with this header; it may have no rows."""
     frame = None if cells.skip_bad_lines else _read_fast(text, header, columns, cells)
     if frame is None:
-        return _read_slowly(text, header, columns, cells)
-    return Source(str(text.path), frame, _line_finder(text, len(header), cells))
+        source = _read_slowly(text, header, columns, cells)
+    else:
+        source = Source(str(text.path), frame, _line_finder(text, len(header), cells))
+    if text.text is None or "'" in text.text:
+        _unmark(source.frame, columns.text)
+    return source
+
+
+def _unmark(frame: pd.DataFrame, texts: Sequence[str]) -> None:
+    """Take away the quotes that keep spreadsheets from running a text."""
+    for column in texts:
+        is_marked = frame[column].str.startswith("'").to_numpy(dtype=bool)
+        if is_marked.any():
+            frame.loc[is_marked, column] = [original(cell) for cell in frame.loc[is_marked, column]]
 
 
 def _no_rows(path: Path, skipped: int) -> DataError:
     return DataError(f"{path}: only a header and no rows" + (f" ({skipped} bad lines skipped)" if skipped else ""))
+
+
+def _names(reader: Reader, path: Path) -> list[str]:
+    """The names in the first line that is not blank."""
+    try:
+        return [original(name.strip()) for name in _first_line(reader)]
+    except csv.Error as error:
+        raise DataError(f"{path}: line {reader.line_num}: not a readable header of a CSV: {error}") from error
 
 
 def _first_line(reader: Iterator[list[str]]) -> list[str]:
@@ -103,9 +125,10 @@ def _first_line(reader: Iterator[list[str]]) -> list[str]:
 
 def _lines(reader: Reader, text: CsvText) -> Iterator[tuple[int, list[str]]]:
     """The lines after the header that are not blank, each with the number of the line on which it starts."""
-    _first_line(reader)
-    line = reader.line_num + text.shift + 1
+    line = 1
     try:
+        _first_line(reader)
+        line = reader.line_num + text.shift + 1
         for fields in reader:
             if not _is_blank(fields):
                 yield line, fields
@@ -124,9 +147,9 @@ def _read_fast(text: CsvText, header: Sequence[str], columns: Columns, cells: Ce
     plain = [column for column in columns.numbers if column not in columns.percent]
     as_text = [*columns.text, *columns.percent]
     try:
-        frame = _parse(text, header, cells, as_text, plain)
         if not _lines_are_whole(text, len(header), cells):
             return None
+        frame = _parse(text, header, cells, as_text, plain)
         numbers = frame[plain].to_numpy()
         if np.isinf(numbers).any() or _holds_booleans(text, header, cells, plain, numbers):
             return None
@@ -163,7 +186,7 @@ def _lines_are_whole(text: CsvText, columns: int, cells: CellFormat) -> bool:
     if text.text is not None and _is_plain(text.text, columns, cells.separator):
         return True
     with text.open() as stream:
-        for line in stream:
+        for line in short_lines(stream, text.path):
             if '"' in line:
                 break
             if line.count(cells.separator) != columns - 1 and line.strip(" \r\n"):
@@ -171,7 +194,7 @@ def _lines_are_whole(text: CsvText, columns: int, cells: CellFormat) -> bool:
         else:
             return True
         stream.seek(0)  # a separator inside quotes does not count: let the csv module decide
-        lines = csv.reader(stream, delimiter=cells.separator, strict=True)
+        lines = csv.reader(short_lines(stream, text.path), delimiter=cells.separator, strict=True)
         try:
             return all(len(fields) == columns or not fields for fields in lines)
         except csv.Error:
@@ -209,7 +232,8 @@ def _read_slowly(text: CsvText, header: Sequence[str], columns: Columns, cells: 
     rows: list[list[str]] = []
     skipped = 0
     with text.open() as stream:
-        for line, fields in _lines(csv.reader(stream, delimiter=cells.separator, strict=True), text):
+        lines = short_lines(stream, text.path)
+        for line, fields in _lines(csv.reader(lines, delimiter=cells.separator, strict=True), text):
             if len(fields) == len(header):
                 rows.append([fields[place] for place in places])
             elif cells.skip_bad_lines:

@@ -20,6 +20,7 @@ from netanomaly.data.reader import read_file, read_file_pieces, take_frame
 from netanomaly.data.schema import Metric
 from netanomaly.data.timestamps import TimeFormat, parse_times
 from netanomaly.errors import DataError
+from netanomaly.files import other_kind
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,9 @@ UNKNOWN = "unknown"
 
 NO_PART = -1
 """The part of a row whose file belongs to no particular split."""
+
+LONGEST_NAME = 10_000
+"""Characters of the name of a series or label, at most."""
 
 _SUFFIXES = (".csv.gz", ".csv", ".parquet", ".txt.gz", ".txt", ".gz")
 
@@ -126,14 +130,15 @@ def find_files(patterns: Sequence[str], root: str | Path, advice: str = "") -> l
     for pattern in patterns:
         path = Path(root) / pattern
         matches = [path]
-        if path.exists() and not path.is_file():
-            what = "a directory; name files or a pattern" if path.is_dir() else "a pipe; save it to a file first"
-            raise DataError(f"{path}: is {what}")
         if not path.exists():
             matches = [Path(root) / name for name in sorted(glob.glob(pattern, root_dir=root, recursive=True))]
         if not matches:
             what = "no file matches this pattern" if glob.has_magic(pattern) else "no such file"
             raise DataError(f"{path}: {what} (seen from {Path.cwd()}){advice}")
+        for match in matches:
+            if (kind := other_kind(match)) is not None:
+                what = "name files or a pattern" if match.is_dir() else "save it to a regular file first"
+                raise DataError(f"{match}: is {kind}; {what}")
         for again in found.keys() & set(matches):
             log.warning("%s: named more than once, read once", again)
         found.update(dict.fromkeys(matches))
@@ -208,11 +213,14 @@ def refuse_reserved(labels: NDArray[np.object_], column: str, where: Where) -> N
 
 
 def _refuse_odd_characters(names: NDArray[np.object_], column: str, where: Where) -> None:
-    """Raise a DataError at a line break or a control character in a name: a stray quote has swallowed rows."""
-    odd = {name for name in set(names) if not name.isprintable()}
+    """Raise a DataError at a control character in a name, or one without end: a stray quote has swallowed rows."""
+    odd = {name for name in set(names) if not name.isprintable() or len(name) > LONGEST_NAME}
     for row in np.flatnonzero([name in odd for name in names])[:1] if odd else ():
+        what = "a line break or control character"
+        if len(names[row]) > LONGEST_NAME:
+            what = f"{len(names[row]):,} characters ({LONGEST_NAME:,} at most)"
         raise DataError(
-            f"{where(int(row))}, column '{column}': a line break or control character in '{names[row][:40]}'; "
+            f"{where(int(row))}, column '{column}': {what} in '{names[row][:40]}'; "
             "is there a quote without its partner?"
         )
 

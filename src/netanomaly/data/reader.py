@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, check_columns, missing_numbers, to_numbers
 from netanomaly.data.csv_reader import read_csv, read_csv_pieces, read_header
 from netanomaly.errors import ConfigError, DataError
+from netanomaly.files import other_kind
 
 PARQUET = ".parquet"
 
@@ -124,6 +125,8 @@ def _numbers(
 @contextmanager
 def _parquet_errors(path: Path) -> Iterator[None]:
     """Whatever can go wrong with a Parquet file, as an error of ours."""
+    if (kind := other_kind(path)) is not None:
+        raise DataError(f"{path}: is {kind}, not a regular file")
     try:
         yield
     except ImportError as error:

@@ -11,6 +11,10 @@ from pathlib import Path
 from typing import TextIO
 
 from netanomaly.errors import ConfigError, DataError
+from netanomaly.files import other_kind
+
+LONGEST_LINE = 2**24
+"""Characters of a line, at most: longer ones are no rows, and a few bytes of gzip may hold gigabytes."""
 
 _MAGIC = {b"\x1f\x8b": "gzip data", b"PK\x03\x04": "a zip archive (or a spreadsheet)", b"PAR1": "Parquet data"}
 
@@ -23,6 +27,8 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
     except LookupError as error:
         raise ConfigError(f"data.encoding: unknown encoding '{encoding}'") from error
     try:
+        if (kind := other_kind(path)) not in (None, "a directory"):  # the system says what is wrong with that
+            raise DataError(f"{path}: is {kind}, and files are read more than once; save it to a regular file first")
         opener = gzip.open if path.suffix == ".gz" else open
         with opener(path, "rt", encoding=codec(encoding), newline="") as stream:
             yield stream
@@ -43,6 +49,20 @@ def open_text(path: Path, encoding: str) -> Iterator[TextIO]:
         raise DataError(f"{path}: no such file (seen from {Path.cwd()})") from error
     except OSError as error:
         raise DataError(f"{path}: cannot read the file: {error.strerror or error}") from error
+
+
+def short_lines(stream: TextIO, path: Path) -> Iterator[str]:
+    """The lines of a text.
+
+    Raises:
+        DataError: a line is longer than a row can be.
+    """
+    number = 0
+    while line := stream.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE and not line.endswith("\n"):
+            raise DataError(f"{path}: line {number}: longer than {LONGEST_LINE:,} characters; is this a table?")
+        yield line
 
 
 def codec(encoding: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netanomaly.csv_lines import csv_table
 from netanomaly.data.ingest import find_files
 from netanomaly.data.reader import PARQUET
 from netanomaly.errors import ConfigError, DataError
@@ -31,6 +33,7 @@ class Wishes:
         convert: where to write the wide table of an export; what follows is of that table.
         write_config: where to write a configuration.
         overwrite: replace what is there.
+        raw_text: text that a spreadsheet would run as a formula is converted as it is.
         bundle, directory: that the configuration is for, as it was given, and where it is; None: for training.
     """
 
@@ -41,6 +44,7 @@ class Wishes:
     overwrite: bool = False
     bundle: str | None = None
     directory: Path | None = None
+    raw_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def inspect_files(patterns: Sequence[str], wishes: Wishes, as_json: bool) -> Ans
     paths = find_files(patterns, ".")
     export = None if paths[0].suffix == PARQUET else recognise(paths[0])
     if wishes.convert is not None:
-        patterns, paths, export = _converted(paths, wishes.convert), [wishes.convert], None
+        patterns, paths, export = _converted(paths, wishes.convert, wishes.raw_text), [wishes.convert], None
     elif export is not None and not export.is_wide:
         return _only_named(paths, export, wishes, as_json)
     found = survey(paths, wishes.incidents, wishes.rows)
@@ -113,13 +117,14 @@ def _refuse_to_replace(wishes: Wishes) -> None:
         raise ConfigError(f"--incidents {wishes.incidents}: no such file (seen from {Path.cwd()})")
 
 
-def _converted(paths: Sequence[Path], out: Path) -> list[str]:
+def _converted(paths: Sequence[Path], out: Path, raw_text: bool) -> list[str]:
     """Write the wide table; how a configuration names it."""
     if any(out.exists() and out.samefile(path) for path in paths):
         raise ConfigError(f"--convert {out}: is one of the files to read; it would be replaced")
     table = to_wide(paths)
     with atomic(out) as temporary:
-        table.to_csv(temporary, index=False, lineterminator="\n", compression="gzip" if out.suffix == ".gz" else None)
+        content = csv_table(table, raw_text=raw_text).encode()
+        temporary.write_bytes(gzip.compress(content) if out.suffix == ".gz" else content)
     return [str(out)]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from netanomaly.data.text_files import open_text
+from netanomaly.data.text_files import open_text, short_lines
 from netanomaly.errors import DataError
 from netanomaly.inspect.guesses import Dialect
 
@@ -42,7 +42,7 @@ def sniff(path: Path) -> Dialect:
     encoding, notes = _encoding(head)
     lines = []
     with open_text(path, encoding) as stream:
-        for line in stream:
+        for line in short_lines(stream, path):
             if line.strip():
                 lines.append(line)
             if len(lines) == HEAD_LINES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netanomaly.data.formula_cells import original
 from netanomaly.data.reader import PARQUET
-from netanomaly.data.text_files import open_text
+from netanomaly.data.text_files import open_text, short_lines
 from netanomaly.errors import ConfigError, DataError
 from netanomaly.inspect.dialect import decimal_of, sniff
 from netanomaly.inspect.guesses import BadLines, Dialect
@@ -93,15 +95,15 @@ def _read(path: Path, dialect: Dialect, limit: int) -> Sample:
     lines: list[int] = []
     bad, first_bad, is_whole, line = 0, "", True, 1
     with open_text(path, dialect.encoding) as stream:
-        reader = csv.reader(stream, delimiter=dialect.separator)
+        reader = csv.reader(short_lines(stream, path), delimiter=dialect.separator)
         for fields in reader:
             start, line = line, reader.line_num + 1
             if not any(fields) and len(fields) < 2:
                 continue
             if not header:
-                header = [name.strip() for name in fields]
+                header = [original(name.strip()) for name in fields]
             elif len(fields) == len(header):
-                rows.append([cell.strip() for cell in fields])
+                rows.append([original(cell.strip()) for cell in fields])
                 lines.append(start)
             else:
                 bad += 1
@@ -111,8 +113,9 @@ def _read(path: Path, dialect: Dialect, limit: int) -> Sample:
                 is_whole = next(reader, None) is None
                 break
     problems = _problems(path, header, len(rows), bad, first_bad)
+    places = {name: place for place, name in reversed(list(enumerate(header)))}  # of several the first
     unique = list(dict.fromkeys(header))
-    cells = pd.DataFrame(rows, columns=range(len(header)), dtype="str")[[header.index(name) for name in unique]]
+    cells = pd.DataFrame(rows, columns=range(len(header)), dtype="str")[[places[name] for name in unique]]
     cells.columns = pd.Index(unique)
     numbers = np.array(lines, dtype=np.int64)
     zeros = np.zeros(len(rows), dtype=np.int64)
@@ -128,8 +131,8 @@ def _problems(path: Path, header: Sequence[str], rows: int, bad: int, first_bad:
     problems = []
     if len(header) == 1:
         problems.append(f"{path}: line 1: one column only ('{header[0][:40]}'); a wide table has a time and metrics")
-    for name in dict.fromkeys(header):
-        if name and header.count(name) > 1:
+    for name, count in Counter(header).items():
+        if name and count > 1:
             problems.append(f"{path}: line 1: the column '{name}' stands twice in the header; rename one")
     if bad > rows:
         problems.append(

@@ -1,0 +1,1 @@
+"""What `scripts/fuzz.py` is made of: targets, mutations of their seeds, and which lines an input has reached."""
