@@ -113,6 +113,12 @@ def test_only_the_program_looks_into_files_and_exports() -> None:
     assert {name for name in _users("exports") if not name.startswith("exports.")} == {"inspect.command"}
 
 
+def test_only_the_program_exports() -> None:
+    assert {name for name in _users("deploying") if not name.startswith("deploying.")} == {"commands.export"}
+    for name in ("channels", "novelty", "window_model", "formats"):
+        assert not [found for found in _imports(MODULES[f"deploying.{name}"]) if found.split(".")[0] in UPSTAIRS], name
+
+
 def test_the_loops_know_nothing_of_what_runs_them() -> None:
     found = " ".join(_imports(MODULES["training.engine"]))
     assert not [name for name in ("trainer", "bundle", "predictor", "evaluation", "run") if name in found]

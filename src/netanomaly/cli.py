@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from netanomaly import __version__
 from netanomaly.allocator import keep_freed_memory
-from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, report, train, tune, watch
+from netanomaly.commands import audit, convert, evaluate, explain, export, inspect, predict, report, train, tune, watch
 from netanomaly.commands.shared import shared_options
 from netanomaly.errors import ConfigError, DataError, NetanomalyError
 from netanomaly.interrupts import Terminated, terminable
@@ -22,7 +22,7 @@ from netanomaly.terminal import PrintableFormatter, printable
 
 INTERRUPTED, TERMINATED = 130, 143
 """128 and the number of the signal, as shells have it."""
-COMMANDS = (inspect, train, evaluate, report, predict, explain, tune, watch, audit, convert)
+COMMANDS = (inspect, train, evaluate, report, predict, explain, tune, watch, export, audit, convert)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

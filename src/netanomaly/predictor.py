@@ -44,6 +44,7 @@ class Predictor:
         decisions: how logits become probabilities, and rows become alarms.
         facts: how the bundle came about.
         channels: what the model sees of a row, as fitted in training.
+        known: what training has seen of the metrics that these rows have; None: no row is `unknown`.
         model: the classifier, ready to score.
     """
 
@@ -55,7 +56,7 @@ class Predictor:
         self.facts = bundle.facts
         self.device = device
         self.channels = bundle.channels
-        self._known = _of_measured(bundle.decisions.known, self.config, bundle.channels)
+        self.known = _of_measured(bundle.decisions.known, self.config, bundle.channels)
         try:
             with torch.random.fork_rng(devices=[]):  # fresh weights are drawn first: leave the caller's draws alone
                 self.model = build_model(self.config, bundle.channels.count, len(bundle.classes))
@@ -183,15 +184,15 @@ class Predictor:
 
     def novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
         """How unlike training each row of a segment is, above 1 for `unknown`, 9 at most. (T, C), (T,) to (T,)"""
-        if self._known is None or self._known.limit == np.inf:
+        if self.known is None:
             return np.zeros(len(valid))
-        return np.minimum(self._known.score(channels, valid) / self._known.limit, MOST_NOVEL)
+        return np.minimum(self.known.score(channels, valid) / self.known.limit, MOST_NOVEL)
 
     def newest_novelty(self, channels: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The same for the newest row of n series, from the rows that the encoder joins. (n, S, C), (n, S) to (n,)"""
-        if self._known is None or self._known.limit == np.inf:
+        if self.known is None:
             return np.zeros(len(valid))
-        return np.minimum(self._known.newest(channels, valid) / self._known.limit, MOST_NOVEL)
+        return np.minimum(self.known.newest(channels, valid) / self.known.limit, MOST_NOVEL)
 
     def calibrated(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         """Calibrated probabilities of the model's logits, (rows, K) to (rows, K).
@@ -250,9 +251,11 @@ class Predictor:
 
 
 def _of_measured(known: KnownRows | None, config: Config, channels: Channels) -> KnownRows | None:
-    """What is known of the channels of metrics that the rows have."""
+    """What is known of the channels of metrics that the rows have; None if no row can be unknown."""
+    if known is None or known.limit == np.inf:
+        return None
     absent = [not metric.measured for metric in config.data.metrics]
-    if known is None or not any(absent):
+    if not any(absent):
         return known
     silent = np.flatnonzero(np.tile(absent, channels.count // len(absent)))  # groups of one channel of every metric
     return known.without(silent.tolist())

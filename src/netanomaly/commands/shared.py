@@ -71,7 +71,7 @@ def overrides(options: argparse.Namespace) -> list[str]:
         from netanomaly.rows_written import rows_of_yaml
 
         given += rows_of_yaml(options.data)
-    given += options.set
+    given += getattr(options, "set", [])
     for option, key in (("data_root", "data.root"), ("device", "device"), ("run_dir", "run_dir")):
         value = getattr(options, option, None)
         if value is not None:

@@ -36,8 +36,8 @@ class ReadOut(nn.Module):
         """
         if self.kind != "cls":
             return rows, valid
-        token = self.token.to(rows.dtype).expand(len(rows), 1, -1)
-        return torch.cat([rows, token], dim=1), torch.cat([valid, valid.new_ones(len(valid), 1)], dim=1)
+        token = self.token.to(rows.dtype).expand(rows.shape[0], 1, -1)
+        return torch.cat([rows, token], dim=1), torch.cat([valid, valid.new_ones(valid.shape[0], 1)], dim=1)
 
     def forward(self, rows: Tensor, valid: Tensor) -> Tensor:
         """(N, S, D), (N, S) to (N, D); meaningless, but finite, where no row is valid."""

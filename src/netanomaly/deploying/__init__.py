@@ -1,0 +1,1 @@
+"""The whole decision about one row, from its metrics and those before it, as one file that other programs run."""
