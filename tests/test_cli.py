@@ -186,16 +186,17 @@ def test_predict_reads_parquet(trained: Path, tmp_path: Path) -> None:
 ALWAYS = "--debug --help --quiet -h"
 WORK = f"{ALWAYS} --device --set"
 FLAGS = {
-    "inspect": f"{ALWAYS} --convert --for --incidents --json --overwrite --rows --write-config files",
+    "inspect": f"{ALWAYS} --convert --for --incidents --json --overwrite --raw-text --rows --write-config files",
     "train": f"{WORK} --data-root --no-report --overwrite --resume --run-dir config",
     "eval": f"{WORK} --data --data-root --no-report --out bundle files",
     "report": f"{WORK} --data --data-root --out bundle files",
-    "predict": f"{WORK} --chunk-rows --data --incidents --maintenance --out --reasons bundle files",
+    "predict": f"{WORK} --chunk-rows --data --incidents --maintenance --out --raw-text --reasons bundle files",
     "explain": f"{WORK} --at --data --json --series bundle files",
     "tune": f"{WORK} --best-f1 --data-root --false-alarms-per-day --hysteresis --merge-rows --min-rows --threshold "
     "--unknown-share bundle",
     "watch": f"{WORK} --data --follow --state bundle file",
-    "audit": f"{WORK} --data-root --folds --out --rows --top config",
+    "export": f"{ALWAYS} --data --format --out bundle",
+    "audit": f"{WORK} --data-root --folds --out --raw-text --rows --top config",
     "convert": f"{ALWAYS} --kv-heads --out bundle",
 }
 """Every flag and argument of every command: what people type and scripts rely on does not change by accident."""
