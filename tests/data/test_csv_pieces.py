@@ -120,7 +120,7 @@ def test_what_is_written_is_read_in_pieces_of_any_size(
 
 def test_pieces_have_as_many_lines_as_asked_for_and_hold_all_of_them(tmp_path: Path) -> None:
     lines = [f"t{n},a,{n},2\n" for n in range(10)]
-    found = list(pieces(write(tmp_path / "a.csv", HEAD + "".join(lines)), "utf-8", 4))
+    found = list(pieces(write(tmp_path / "a.csv", HEAD + "".join(lines)), "utf-8", 4, ","))
     assert [(piece.text, piece.shift) for piece in found] == [
         (HEAD + "".join(lines[first : first + 4]), first) for first in (0, 4, 8)
     ]
@@ -128,15 +128,15 @@ def test_pieces_have_as_many_lines_as_asked_for_and_hold_all_of_them(tmp_path: P
 
 def test_a_quoted_line_break_is_not_cut(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", HEAD + 't,"a\n\nb",1,2\n' + GOOD)
-    assert [(piece.text, piece.shift) for piece in pieces(path, "utf-8", 1)] == [
+    assert [(piece.text, piece.shift) for piece in pieces(path, "utf-8", 1, ",")] == [
         (HEAD + 't,"a\n\nb",1,2\n', 0),
         (HEAD + GOOD, 3),
     ]
 
 
 def test_a_file_without_rows_has_no_piece(tmp_path: Path) -> None:
-    assert list(pieces(write(tmp_path / "a.csv", "\n" + HEAD), "utf-8", 1)) == []
-    assert list(pieces(write(tmp_path / "b.csv", ""), "utf-8", 1)) == []
+    assert list(pieces(write(tmp_path / "a.csv", "\n" + HEAD), "utf-8", 1, ",")) == []
+    assert list(pieces(write(tmp_path / "b.csv", ""), "utf-8", 1, ",")) == []
 
 
 @SIZES
@@ -288,3 +288,18 @@ def test_whole_lines_look_whole() -> None:
         assert _is_plain(text, 2, ",")
     for text in ("a,b\n1\n", "a,b\n1,2,3\n", "a,b\n1,2,3\n4\n", 'a,b\n"1",2\n', "a,b\r1,2\n"):
         assert not _is_plain(text, 2, ",")
+
+
+@SIZES
+def test_a_quote_inside_a_cell_opens_nothing(tmp_path: Path, size: int) -> None:
+    """`5" pipe` holds a quote that belongs to the text, so counting quotes does not tell which rows go on."""
+    rows = [
+        f'{stamp(0)},5" pipe,1,2\n',
+        f'{stamp(1)},"two\nlines",1,2\n',
+        f'{stamp(2)},5" pipe,1,2\n',
+        f"{stamp(3)},a,1,2\n",
+    ]
+    path = write(tmp_path / "a.csv", "timestamp,link,rtt,loss\n" + "".join(rows))
+    columns = Columns(("timestamp", "link"), ("rtt", "loss"), frozenset())
+    found = check(path, size, columns, CellFormat())
+    assert joined(found)["link"].tolist() == ['5" pipe', "two\nlines", '5" pipe', "a"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -39,7 +39,7 @@ class CsvText:
         return self.path if self.text is None else io.StringIO(self.text)
 
 
-def pieces(path: Path, encoding: str, lines: int) -> Iterator[CsvText]:
+def pieces(path: Path, encoding: str, lines: int, separator: str) -> Iterator[CsvText]:
     """Pieces of about this many lines; a line break within quotes ends none. A file without rows has no piece.
 
     Raises:
@@ -49,14 +49,27 @@ def pieces(path: Path, encoding: str, lines: int) -> Iterator[CsvText]:
         all_lines = short_lines(stream, path)
         header, shift = _header(all_lines), 0
         while taken := list(islice(all_lines, lines)):
-            text = "".join(taken)
-            quotes, rest, room = text.count('"'), [], csv.field_size_limit()
-            while quotes % 2 and room >= 0 and (line := next(all_lines, "")):  # a quote is open: its row goes on
-                rest.append(line)
-                quotes += line.count('"')
-                room -= len(line)  # what is longer is no cell, and need not be held in memory to say so
-            yield CsvText(path, encoding, header + text + "".join(rest), shift)
-            shift += len(taken) + len(rest)
+            if any('"' in line for line in taken):
+                taken += _rest_of_row(taken, all_lines, separator)
+            yield CsvText(path, encoding, header + "".join(taken), shift)
+            shift += len(taken)
+
+
+def _rest_of_row(taken: Sequence[str], following: Iterator[str], separator: str) -> list[str]:
+    """The lines that the last row of those taken goes on over; only the csv module knows which quotes are open."""
+    rest: list[str] = []
+
+    def lines() -> Iterator[str]:
+        yield from taken
+        for line in following:
+            rest.append(line)
+            yield line
+
+    rows = csv.reader(lines(), delimiter=separator, strict=True)
+    with suppress(csv.Error):  # whoever reads the piece says what is wrong, and where
+        while rows.line_num < len(taken) and next(rows, None) is not None:
+            pass
+    return rest
 
 
 def _header(all_lines: Iterator[str]) -> str:

@@ -64,7 +64,7 @@ def read_csv_pieces(path: Path, columns: Columns, cells: CellFormat, lines: int)
     """
     header = _checked_header(path, columns, cells)
     rows = skipped = 0
-    for text in pieces(path, cells.encoding, lines):
+    for text in pieces(path, cells.encoding, lines, cells.separator):
         source = _read(text, header, columns, cells)
         rows, skipped = rows + len(source.frame), skipped + source.skipped
         yield source
