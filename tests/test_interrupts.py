@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from netanomaly.interrupts import SIGNALS, whole
+from netanomaly.interrupts import SIGNALS, Terminated, terminable, whole
 
 
 @pytest.fixture(autouse=True)
@@ -90,6 +90,52 @@ def test_another_thread_may_use_it() -> None:
 
     def work() -> None:
         with whole():
+            done.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+def test_sigterm_is_heard_as_terminated_and_then_as_before() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        with pytest.raises(Terminated), terminable():
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_sigterm_waits_for_what_is_done_whole() -> None:
+    done = False
+    with pytest.raises(Terminated), terminable(), whole():
+        signal.raise_signal(signal.SIGTERM)
+        done = True
+    assert done
+
+
+def test_ctrl_c_is_not_taken_for_sigterm() -> None:
+    with pytest.raises(KeyboardInterrupt) as caught, terminable():
+        signal.raise_signal(signal.SIGINT)
+    assert not isinstance(caught.value, Terminated)
+
+
+def test_sigterm_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with terminable():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_another_thread_may_be_terminable() -> None:
+    done: list[bool] = []
+
+    def work() -> None:
+        with terminable():
             done.append(True)
 
     thread = threading.Thread(target=work)

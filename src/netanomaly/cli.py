@@ -1,7 +1,7 @@
 """The command line. `commands/` has the commands; here is what they have in common: errors and exit codes.
 
 Exit codes: 0 done, 2 bad config or arguments (or a file that cannot be written), 3 bad data, 4 bad bundle,
-5 training cannot go on, 130 interrupted.
+5 training cannot go on, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from netanomaly.allocator import keep_freed_memory
 from netanomaly.commands import audit, convert, evaluate, explain, inspect, predict, report, train, tune, watch
 from netanomaly.commands.shared import shared_options
 from netanomaly.errors import ConfigError, NetanomalyError
+from netanomaly.interrupts import Terminated
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
+"""128 and the number of the signal, as shells have it."""
 COMMANDS = (inspect, train, evaluate, report, predict, explain, tune, watch, audit, convert)
 
 
@@ -35,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"netanomaly: {_one_line(str(error))}", file=sys.stderr)
         return error.exit_code
+    except Terminated:
+        print("netanomaly: terminated", file=sys.stderr)
+        return TERMINATED
     except KeyboardInterrupt:
         print("netanomaly: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -59,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Names the state of a network at every moment from windows of its metrics.",
         epilog="exit codes: 0 done, 2 bad config or arguments, 3 bad data, 4 bad bundle, 5 training cannot go on, "
-        "130 interrupted",
+        "130 interrupted, 143 terminated",
     )
     parser.add_argument("--version", action="version", version=f"netanomaly {__version__}")
     commands, shared = parser.add_subparsers(required=True, metavar="COMMAND"), shared_options()

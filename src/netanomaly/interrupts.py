@@ -11,6 +11,32 @@ from types import FrameType
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM was heard: a service manager, a scheduler or `kill` asks the program to end."""
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM raises `Terminated` in the block, as a Ctrl-C raises KeyboardInterrupt; afterwards it does what it did.
+
+    In another thread than the main one, which signals do not interrupt, and where SIGTERM is ignored, nothing changes.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGTERM)
+    if not in_main or before in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
 @contextmanager
 def whole() -> Iterator[None]:
     """What the block does is done to its end; a Ctrl-C or SIGTERM is heard after it, a second one at once.

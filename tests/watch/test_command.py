@@ -119,7 +119,9 @@ def test_being_terminated_saves_the_state(run: Path, plain: Predictor, lines: li
         send(process, "".join(lines[:11]))
         read_lines(process.stdout, 10)
         process.terminate()
-        process.wait(60)
+        assert process.stderr is not None
+        assert process.stderr.read().decode().strip() == "netanomaly: terminated"
+        assert process.wait(60) == 143
     StreamingPredictor(plain).restore(tmp_path / "state")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, overrides
@@ -28,15 +27,13 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 
 
 def _run(options: argparse.Namespace) -> None:
+    from netanomaly.interrupts import terminable
     from netanomaly.predictor import load
     from netanomaly.streaming import StreamingPredictor
     from netanomaly.watch import watch
 
     if options.follow and options.file is None:
         raise ConfigError("--follow: name the file to follow; standard input is read to its end anyway")
-    stream = StreamingPredictor(load(bundle_directory(options.bundle), overrides=overrides(options)))
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the state is saved
-    try:
+    with terminable():
+        stream = StreamingPredictor(load(bundle_directory(options.bundle), overrides=overrides(options)))
         watch(stream, options.file, follow=options.follow, state=options.state)
-    finally:
-        signal.signal(signal.SIGTERM, before)
