@@ -14,6 +14,9 @@ from netanomaly.data.feed import FeedRule
 from netanomaly.data.live_grid import LiveGrid
 from netanomaly.stream_slots import SeriesSlots
 
+RECENT = 1000
+"""Rows whose median time is the clock of all series: some wrong times do not move it."""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -52,7 +55,8 @@ class StreamMemory:
         self.memory = torch.empty(0, kept.window, kept.remembered, device=device)
         self.too_early = 0
         self._seen = np.empty(0, dtype=np.int64)  # when a series was last seen, by the clock of all. (S,)
-        self._clock = 0  # the time that two series have reached
+        self._recent = np.empty(0, dtype=np.int64)  # times of the last rows. (RECENT,) at most
+        self._clock = 0  # their median
         self._slots = SeriesSlots()
         self._unchecked = 0  # rows since it was looked who can be forgotten
         self._returned: list[int] = []  # slots of series that come back with the rows at hand
@@ -85,6 +89,7 @@ class StreamMemory:
 
     def note(self, slots: NDArray[np.int64], times: NDArray[np.int64]) -> None:
         """Rows are about to be taken, each series in order of time: it was seen, or forgotten too early."""
+        self._recent = np.concatenate([self._recent, times])[-RECENT:]
         np.maximum.at(self._seen, slots, np.maximum(times, self._clock))
         if self._returned:
             place = np.array([np.flatnonzero(slots == slot)[0] for slot in self._returned])
@@ -123,11 +128,9 @@ class StreamMemory:
             return
         self._unchecked = 0
         slots, rule = self._slots.taken(), self.grid.rule
-        if not len(slots):
+        if not len(slots) or not len(self._recent):
             return
-        self._clock = int(
-            np.sort(self.grid.state["time"][slots])[-2:][0]
-        )  # one series with a wrong time does not move it
+        self._clock = int(np.sort(self._recent)[(len(self._recent) - 1) // 2])
         silence = (rule.max_gap + 3) * rule.interval_ns + self.forget_after  # 3: the step itself, and rounding
         names = self.series
         self.forget([names[place] for place in np.flatnonzero(self._clock - self._seen[slots] > silence)])
@@ -148,7 +151,8 @@ class StreamMemory:
         slots = self._slots.taken()
         arrays = {name: array[slots] for name, array in self._arrays().items()}
         arrays["memory"] = self.memory[torch.from_numpy(slots)].cpu().numpy()
-        return arrays, {"series": self.series, "gone": self._slots.gone, "clock": self._clock}
+        words = {"series": self.series, "gone": self._slots.gone}
+        return arrays, {**words, "clock": self._clock, "recent": self._recent.tolist()}
 
     def fill(self, arrays: Mapping[str, NDArray[Any]], words: Mapping[str, Any]) -> None:
         """Take what `content` gave, in the place of nothing.
@@ -161,6 +165,7 @@ class StreamMemory:
         }
         slots, fresh = self.slots_of(np.array(words["series"], dtype=object))
         self._slots.gone, self._clock = gone, int(words["clock"])
+        self._recent = np.array(words["recent"], dtype=np.int64)[-RECENT:]
         mine, _ = self.content()
         if len(fresh) != len(slots) or any(arrays[name].shape != array.shape for name, array in mine.items()):
             raise ValueError("the state does not fit the bundle")

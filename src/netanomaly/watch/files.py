@@ -56,7 +56,7 @@ class InputFile:
 
     def __init__(self, path: Path | None, encoding: str, *, follow: bool, start: Place | None) -> None:
         self._path, self._follow = path, follow
-        self._wide = "\n".encode(encoding) != b"\n"
+        self._wide = "\n".encode(encoding.removesuffix("-sig")) != b"\n"  # of UTF-8 only the first line has a mark
         self._encoding = encoding
         self._stream = _standard_input() if path is None else _opened(path)
         self._regular = path is not None and stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode)
@@ -83,6 +83,11 @@ class InputFile:
     def identity(self) -> tuple[int, int]:
         """Device and inode of the file that is read."""
         return file_of(self._stream)
+
+    def close(self) -> None:
+        """Close the file; standard input stays open, since a thread may wait in it."""
+        if self._regular:
+            self._lines.close()
 
     def _go_to(self, place: Place) -> None:
         """Go on where a state was saved, or say why not."""
@@ -162,6 +167,10 @@ class _Wide:
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._text = io.TextIOWrapper(stream, encoding, errors="surrogateescape", newline="")
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._text.close()
 
     def readline(self) -> bytes:
         """The next line."""

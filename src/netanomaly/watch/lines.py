@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from netanomaly.data.text_files import codec
 from netanomaly.errors import DataError
@@ -65,6 +66,12 @@ class LineSource:
             self._offset, self._shift = self._file.start.offset, self._file.start.lines
         else:
             self.header = self._first()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
 
     @property
     def goes_on(self) -> bool:

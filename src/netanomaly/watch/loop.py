@@ -77,15 +77,16 @@ def watch(
     place, is_whole = source.place(), True  # of the input, after the last batch; whether that was answered to its end
     answerer = _Answerer(stream, admission, [JsonLines()] if sinks is None else sinks, counts, left_out)
     try:
-        for batch in source.batches():
-            with whole():  # rows that are taken are answered, and the state goes with its place
-                is_whole = False
-                _label(batch, rows, answerer)
-                source.header = rows.header
-                place, is_whole = source.place(), True
-                if kept is not None:
-                    kept.save_if_due(place, admission.behind, is_new=bool(batch.lines))
-            left_out.now_and_then()
+        with source:
+            for batch in source.batches():
+                with whole():  # rows that are taken are answered, and the state goes with its place
+                    is_whole = False
+                    _label(batch, rows, answerer)
+                    source.header = rows.header
+                    place, is_whole = source.place(), True
+                    if kept is not None:
+                        kept.save_if_due(place, admission.behind, is_new=bool(batch.lines))
+                left_out.now_and_then()
     finally:
         with whole():
             left_out.at_the_end()
