@@ -90,16 +90,16 @@ class Admission:
         last, known = self._stream.last_times([str(name) for name in names])
         rows = np.flatnonzero(is_fine)
         rows = rows[np.argsort(codes[rows], kind="stable")]  # series by series, each as it came
-        for code in self._suspects(table.times[rows], codes[rows], last, known):
+        suspects = self._suspects(table.times[rows], codes[rows], last, known)
+        for code in suspects:
             some = rows[codes[rows] == code]
             newest = int(last[code]) if known[code] else None
             is_fine[some] = self._one_by_one(table, str(names[code]), some, newest, verdict)
         verdict.taken = np.flatnonzero(is_fine)
         if self._sent_again or self.behind:
-            for name in set(table.series[verdict.taken].tolist()):
+            for name in names[np.setdiff1d(codes[rows], suspects)].tolist():  # all of their rows follow each other
                 self._sent_again.discard(name)
-                if name not in verdict.again:
-                    self.behind.pop(name, None)
+                self.behind.pop(name, None)
         return verdict
 
     def _suspects(
@@ -130,7 +130,8 @@ class Admission:
             if newest is None or (
                 bool(self._follows(np.array(moment - newest))) and not (known == newest and moment == known)
             ):
-                is_taken[place], newest = True, moment
+                is_taken[place], newest, known = True, moment, None
+                self._sent_again.discard(name)
                 self.behind.pop(name, None)
                 continue
             if newest - moment > FAR_BEHIND:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,8 +45,11 @@ class RowReader:
         """
         piece: list[str] = []
         start = shift
-        for line in lines:
-            if self._form.time_columns[0] in line and self._is_header(line):
+        for place, line in enumerate(lines):
+            if '"' in line and self._fields(line) is None:  # it would swallow the lines up to the next quote
+                piece.append(BLANK)
+                self._left_out.add(BROKEN, self._why(line, shift + place))
+            elif self._form.time_columns[0] in line and self._is_header(line):
                 yield from self._rows(piece, start)
                 start, piece = start + len(piece) + 1, []
                 if line.strip() != self.header.strip():
@@ -112,17 +116,24 @@ class RowReader:
 
     def _is_hopeless(self, line: str) -> bool:
         """Whether a line surely cannot be read, which is seen at a glance; of others only the reader knows."""
-        if not line.strip() or '"' in line or '"' in self.header:
+        cells, header, fields = self._form.cells, self._fields(self.header), self._fields(line)
+        if not line.strip() or header is None:
             return False
-        cells = self._form.cells
-        header = [name.strip() for name in self.header.split(cells.separator)]
-        fields = line.split(cells.separator)
-        if len(fields) != len(header):
+        if fields is None or len(fields) != len(header):
             return not cells.skip_bad_lines
-        row = dict(zip(header, (field.strip() for field in fields), strict=True))
+        row = dict(zip((name.strip() for name in header), (field.strip() for field in fields), strict=True))
         missing = {marker.strip() for marker in cells.missing}
         number = any(row[name] not in missing and not _has_digit(row[name]) for name in self._columns.numbers)
         return number or not _has_digit(" ".join(row[name] for name in self._form.time_columns))
+
+    def _fields(self, line: str) -> list[str] | None:
+        """The fields of a line; None if a quote is left open: here a line is a row."""
+        if '"' not in line:
+            return line.rstrip("\r\n").split(self._form.cells.separator)
+        try:
+            return next(csv.reader([line], delimiter=self._form.cells.separator, strict=True), None)
+        except csv.Error:
+            return None
 
     def _read(self, lines: Sequence[str], shift: int, header: str) -> tuple[Table | None, int]:
         """The rows, None if there are none, and how many lines were skipped because they may be.
