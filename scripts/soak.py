@@ -188,8 +188,8 @@ def soak(directory: Path, rows: int, series: int, kills: int, seed: int, state_e
         run.sample()
         if run.owed > next_turn:
             steep, error = slope(run.memory)
-            said = f"{run.answered:,} rows answered, {run.memory[-1][1]:.0f} MiB, {steep:+.1f} ± {error:.1f} MiB per million"
-            print(said, file=sys.stderr, flush=True)
+            grows = f"{run.memory[-1][1]:.0f} MiB, {steep:+.1f} ± {error:.1f} MiB per million"
+            print(f"{run.answered:,} rows answered, {grows}", file=sys.stderr, flush=True)
             run.rotate()
             next_turn += turn_every
     run.wait(run.owed)

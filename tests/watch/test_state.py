@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Taken:
 @pytest.fixture
 def path(lines: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("netanomaly.watch.lines.AT_ONCE", 10)
+    monkeypatch.setattr("netanomaly.watch.state_file.MOST", 1e9)  # it may be saved after each batch
     result = tmp_path / "a.csv"
     result.write_text("".join(lines), newline="")
     return result
@@ -49,18 +51,13 @@ def run(plain: Predictor, path: Path, sink: Taken, **options: Any) -> Any:
 
 @pytest.mark.parametrize("every", [0.0, 3600.0])
 def test_after_a_kill_rows_since_the_last_state_are_answered_again_and_alike(
-    plain: Predictor, frame: pd.DataFrame, path: Path, monkeypatch: pytest.MonkeyPatch, every: float
+    plain: Predictor, frame: pd.DataFrame, path: Path, every: float
 ) -> None:
     found = []
     for batches in (4, 3, 10**9):
         sink = Taken(batches)
-        with monkeypatch.context() as patch:
-            if batches < 10**9:
-                patch.setattr("netanomaly.watch.state_file.MOST", 1e9)
-                with pytest.raises(Killed):
-                    run(plain, path, sink, state_every=every)
-            else:
-                run(plain, path, sink, state_every=every)
+        with pytest.raises(Killed) if batches < 10**9 else contextlib.nullcontext():
+            run(plain, path, sink, state_every=every)
         found.append(sink.frame())
     first = [len(part) for part in found]
     if every == 0.0:  # saved after each batch: none is answered again
