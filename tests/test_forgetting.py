@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,13 @@ SECOND = 10**9
 SOON = 3 * SECOND
 SHARING = predictor(duplicates="mean")
 ALONE = predictor()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_clock_that_is_quick() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("netanomaly.stream_memory.RECENT", 9)
+        yield
 
 
 def network(lives: list[tuple[int, int]], *, shared: bool = False, seed: int = 0) -> pd.DataFrame:
