@@ -1,6 +1,6 @@
 """`netanomaly watch` for hours of simulated time, on a network that misbehaves, killed again and again.
 
-    python scripts/soak.py                                              # 2 million rows, 2 hours and more of simulated time
+    python scripts/soak.py                                              # 2 million rows, 2 hours of simulated time
     python scripts/soak.py --rows 40000 --series 200 --kills 4          # a minute or so
 
 A process of `watch --follow --state` reads a CSV that grows and is rotated. Series come, go and come back; rows are
