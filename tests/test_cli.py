@@ -194,7 +194,7 @@ FLAGS = {
     "explain": f"{WORK} --at --data --json --series bundle files",
     "tune": f"{WORK} --best-f1 --data-root --false-alarms-per-day --hysteresis --merge-rows --min-rows --threshold "
     "--unknown-share bundle",
-    "watch": f"{WORK} --data --follow --state bundle file",
+    "watch": f"{WORK} --data --follow --forget-after --max-ahead --state --state-every bundle file",
     "export": f"{ALWAYS} --data --format --out bundle",
     "audit": f"{WORK} --data-root --folds --out --raw-text --rows --top config",
     "convert": f"{ALWAYS} --kv-heads --out bundle",

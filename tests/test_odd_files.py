@@ -88,7 +88,7 @@ def test_a_stream_without_line_ends_does_not_fill_the_memory(here: Path, capsys:
 def test_a_line_without_end_is_left_out_and_the_others_are_answered(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("netanomaly.watch.LONGEST_LINE", 100)
+    monkeypatch.setattr("netanomaly.watch.files.LONGEST_LINE", 100)
     lines = Path("good.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     lines[5:5] = ["7" * 350 + "\n"]
     Path("long.csv").write_text("".join(lines) + "8" * 1000, encoding="utf-8")

@@ -25,7 +25,7 @@ from netanomaly.files import sha256
 from netanomaly.incident_files import read_maintenance
 from netanomaly.predictor import Predictor, load
 from netanomaly.streaming import StreamingPredictor
-from netanomaly.watch import watch
+from netanomaly.watch.loop import watch
 from netanomaly.yaml_reader import parse_yaml
 
 ROOT = Path(__file__).parents[2]

@@ -68,7 +68,7 @@ def test_lines_are_answered_while_standard_input_stays_open(
     assert said.splitlines() == [
         "left out: standard input: line 4: found 2 fields, the header has 5 ('x,y'); "
         "data.bad_lines: skip leaves such lines out",
-        "1 lines left out",
+        "1 lines left out: 1 broken",
     ]
     again = StreamingPredictor(plain)
     again.restore(tmp_path / "state")
@@ -143,8 +143,62 @@ def test_bytes_that_are_no_text_are_told_in_a_line(run: Path, lines: list[str], 
     command = [sys.executable, "-m", "netanomaly", "watch", str(run), *([str(path)] if place == "file" else [])]
     with path.open("rb") as stream:
         done = subprocess.run(
-            command, stdin=stream, capture_output=True, timeout=15, env={**os.environ, "LC_ALL": "C.UTF-8"}
+            command, stdin=stream, capture_output=True, timeout=60, env={**os.environ, "LC_ALL": "C.UTF-8"}
         )
     assert done.returncode in (0, 3)
     assert b"utf-8" in done.stderr and b"Traceback" not in done.stderr
     assert done.stdout.count(b"\n") >= len(lines) - 1
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_is_harmless(
+    run: Path, plain: Predictor, lines: list[str], tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with started(run, "--state", tmp_path / "state") as process:
+        send(process, "".join(lines[:41]))
+        read_lines(process.stdout, 40)
+        process.send_signal(number)
+        process.send_signal(number)
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert process.wait(60) in (code, -number)  # the second may come when the program has ended but for its name
+    assert "Traceback" not in said
+    StreamingPredictor(plain).restore(tmp_path / "state")
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_reader_that_goes_away_ends_it_quietly(run: Path, lines: list[str], tmp_path: Path) -> None:
+    with started("--quiet", run, "--state", tmp_path / "state") as process:
+        send(process, "".join(lines[:11]))
+        read_lines(process.stdout, 10)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        send(process, "".join(lines[11:21]))
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+    assert not (tmp_path / "state").exists()  # no later than what was delivered
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_killed_process_loses_nothing(
+    run: Path, plain: Predictor, frame: pd.DataFrame, lines: list[str], tmp_path: Path
+) -> None:
+    path, found = tmp_path / "a.csv", []
+    path.write_text("".join(lines[:61]), encoding="utf-8")
+    options = (run, path, "--follow", "--state", tmp_path / "state", "--state-every", "1ms")
+    with started(*options) as process:
+        found += read_lines(process.stdout, 60)
+        time.sleep(2)  # an empty batch comes, and the state is written
+        process.kill()
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("".join(lines[61:]))
+    with started(*options) as process:
+        found += read_lines(process.stdout, len(frame) - 60)
+    same_printed(answers(found), plain.predict(frame))
