@@ -38,7 +38,7 @@ READERS = {
     "report": (["report", BUNDLE, "{}.csv"], 3),
     "eval": (["eval", BUNDLE, "{}.csv"], 3),
     "inspect": (["inspect", "good.csv", "{}.csv"], 3),
-    "state": (["watch", BUNDLE, "good.csv", "--state", "{}.json"], 3),
+    "state": (["watch", BUNDLE, "good.csv", "--state", "{}.json"], 2),
     "train": (["train", "{}.yaml"], 2),
     "tune": (["tune", "{}.yaml"], 2),
     "audit": (["audit", "{}.yaml"], 2),

@@ -92,7 +92,9 @@ def bundle_directory(path: Path) -> Path:
 
 def bundle_files(directory: Path) -> list[Path]:
     """What a bundle is made of: nothing else may be written there."""
-    return [directory / name for name in ("model.safetensors", "bundle.json", "manifest.json")]
+    from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
+
+    return [directory / name for name in (WEIGHTS, CONTENT, MANIFEST)]
 
 
 def check_apart(outputs: Mapping[str, Path | None], inputs: Iterable[str | Path | None]) -> None:

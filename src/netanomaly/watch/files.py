@@ -106,9 +106,13 @@ class InputFile:
         return file_of(self._stream)
 
     def close(self) -> None:
-        """Close the file; standard input stays open, since a thread may wait in it."""
+        """Close the file; a pipe or standard input stays open, since a thread may wait in it: see `end`."""
         if self._regular:
             self._lines.close()
+
+    def end(self) -> None:
+        """Close whatever it is: called by the thread that reads it, once it has come to the end."""
+        self._lines.close()
 
     def _go_to(self, place: Place) -> None:
         """Go on where a state was saved, or say why not."""

@@ -151,3 +151,5 @@ class LineSource:
             self._arrived.put(None)
         except Exception as error:  # told where it can be handled
             self._arrived.put(error)
+        finally:
+            self._file.end()
