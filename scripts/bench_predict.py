@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -89,11 +89,11 @@ def end_to_end(directory: Path, rows: int, rounds: int) -> dict[str, float]:
     }
 
 
-def make_bundle(directory: Path) -> None:
+def make_bundle(directory: Path, changes: Sequence[str] = ()) -> None:
     """Fresh weights of one member of the default configuration, with fixed spans."""
     metrics = [f"metric_{number}" for number in range(METRICS)]
     data = {"metrics": metrics, "series": "series", "interval": "1s"}
-    config = load_config({"data": data, "device": "cpu"}, ONE_BLOCK)
+    config = load_config({"data": data, "device": "cpu"}, [*ONE_BLOCK, *changes])
     values = np.random.default_rng(0).lognormal(0, 1, (5000, METRICS))
     channels = Channels.fit([values], [np.full(5000, True)], config.channels.kinds, (BASELINE,))
     torch.manual_seed(0)

@@ -190,7 +190,7 @@ def streamed(stream: StreamingPredictor, frame: pd.DataFrame, rows: int) -> pd.D
 
 def content(stream: StreamingPredictor) -> dict[str, np.ndarray]:
     """All that is kept, copied."""
-    return {name: array.copy() for name, array in stream._arrays().items()}
+    return stream._memory.content()[0]
 
 
 def unchanged(stream: StreamingPredictor, before: dict[str, np.ndarray]) -> None:

@@ -7,31 +7,26 @@ and what the sequence model remembers of a row (keys and values). A new row comp
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from netanomaly.build import build_feed_rule, build_input_format, build_spans, threads
 from netanomaly.data.arrays import no_rows, table_of_arrays, table_of_plain_rows
 from netanomaly.data.channels import channel_history
 from netanomaly.data.clock import rounded
 from netanomaly.data.ingest import NO_PART, Table, table_of_frames
-from netanomaly.data.live_grid import LiveGrid
 from netanomaly.errors import DataError
-from netanomaly.files import atomic
 from netanomaly.predictor import Predictor
+from netanomaly.stream_memory import Kept, StreamMemory
+from netanomaly.stream_state import read_state, write_state
 
-STATE_FORMAT = 1
 AT_ONCE = 2048
 """Series whose rows are computed together."""
 
@@ -44,13 +39,15 @@ class StreamingPredictor:
 
     Args:
         predictor: of a trained bundle.
+        forget_after: nanoseconds. A series without rows is forgotten once the others have gone on for so long after the
+            gap that would start a new segment anyway: the memory is that of the series that are alive. Answers stay
+            those of `Predictor.predict`, for rows that are no later than this behind those of the others. None: never.
     """
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, predictor: Predictor, *, forget_after: int | None = None) -> None:
         self.predictor = predictor
         self._form = build_input_format(predictor.config.data).without_label()
         self._may_share = predictor.config.data.duplicates != "error"
-        self._slots: dict[str, int] = {}
         self._cut = False  # an update was interrupted: some rows are taken, others are not
         spans, model = build_spans(predictor.config), predictor.model
         self._baseline = channel_history(predictor.config.channels.kinds, spans.baselines) + 1  # rows of metrics kept
@@ -59,11 +56,16 @@ class StreamingPredictor:
         nothing = torch.zeros(1, self._kernel, predictor.channels.count, device=predictor.device)
         with torch.inference_mode():
             remembered = model.remember(model.embed(nothing, nothing[..., 0] > 0)).shape[-1]
-        self._grid = LiveGrid(build_feed_rule(predictor.config), 0)
-        self._values = np.empty((0, self._baseline, len(self._form.metrics)))
-        self._channels = np.empty((0, self._kernel, predictor.channels.count), dtype=np.float32)
-        self._valid = np.empty((0, self._kept), dtype=np.bool_)
-        self._memory = torch.empty(0, self._window, remembered, device=predictor.device)
+        kept = Kept(
+            self._baseline,
+            self._kernel,
+            self._kept,
+            self._window,
+            len(self._form.metrics),
+            predictor.channels.count,
+            remembered,
+        )
+        self._memory = StreamMemory(build_feed_rule(predictor.config), kept, predictor.device, forget_after)
 
     def update(self, rows: pd.DataFrame | pd.Series | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         """Label the next rows.
@@ -118,16 +120,18 @@ class StreamingPredictor:
         self._refuse_cut()
         if not len(table):
             return answers
-        known, slots = len(self._slots), self._slots_of(table.series)
+        self._memory.forget_silent(len(table))
+        slots, fresh = self._memory.slots_of(table.series)
         order = np.lexsort((table.times, slots))  # series by series, each in order of time
         is_first = np.diff(slots[order], prepend=-1) != 0
         turn = np.arange(len(order)) - np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
         try:
             self._refuse(table, slots, order, is_first)
         except DataError:
-            self._slots = dict(islice(self._slots.items(), known))
+            self._memory.forget(fresh)
             raise
         self._cut = True
+        self._memory.note(slots[order], table.times[order])
         with threads(self.predictor.config), torch.inference_mode():
             for number in range(int(turn.max()) + 1):
                 rows = order[turn == number]  # one of each series at most
@@ -145,71 +149,81 @@ class StreamingPredictor:
         if self._cut:
             raise DataError("an update was interrupted half-way: restore a saved state, or start with a new stream")
 
-    def save(self, path: str | PathLike[str]) -> None:
+    @property
+    def series(self) -> list[str]:
+        """The series of which something is known, forgotten ones last."""
+        return self._memory.known
+
+    @property
+    def too_early(self) -> int:
+        """How many series went on where they had stopped although they had been forgotten: see `forget_after`."""
+        return self._memory.too_early
+
+    def last_times(self, series: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Time of the last row of each series, 0 if it had none; whether it had any. (n,), (n,)"""
+        return self._memory.last_times(series)
+
+    def begin_again(self, series: str) -> None:
+        """Forget a series wholly: its next row is its first, and may be older than its last."""
+        self._memory.begin_again(series)
+
+    def save(self, path: str | PathLike[str], more: Mapping[str, Any] | None = None) -> None:
         """Write what is kept of all series to a file, whole or not at all.
+
+        Args:
+            more: whatever `restore` is to give back, as JSON holds it.
 
         Raises:
             DataError: an update was interrupted half-way.
         """
         self._refuse_cut()
-        about = {"format": STATE_FORMAT, "bundle": self._fingerprint(), "series": list(self._slots)}
-        with atomic(Path(path)) as temporary:
-            save_file(self._arrays(), temporary, {"about": json.dumps(about)})
+        arrays, words = self._memory.content()
+        write_state(path, arrays, {**words, "bundle": self._fingerprint, "more": dict(more or {})})
 
-    def restore(self, path: str | PathLike[str]) -> None:
-        """Go on from what `save` wrote, with the same bundle.
+    def restore(self, path: str | PathLike[str]) -> dict[str, Any]:
+        """Go on from what `save` wrote, with the same bundle; gives back its `more`.
 
         Raises:
             DataError: the file is not such a file, or of another bundle.
         """
+        arrays, words = read_state(path, self._fingerprint)
+        fresh = StreamingPredictor(self.predictor, forget_after=self._memory.forget_after)
         try:
-            with safe_open(path, framework="numpy") as file:
-                about = json.loads((file.metadata() or {})["about"])
-                found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            version, bundle, series = about["format"], about["bundle"], about["series"]
-        except FileNotFoundError as error:
-            raise DataError(f"{path}: no such file") from error
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            more = dict(words["more"])
+            fresh._memory.fill(arrays, words)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"{path}: not a saved state of a stream: {error}") from error
-        if version != STATE_FORMAT or bundle != self._fingerprint():
-            raise DataError(f"{path}: is the state of a stream with another bundle or of another version")
-        fresh = StreamingPredictor(self.predictor)
-        fresh._slots_of(np.array(series, dtype=object))
-        arrays = fresh._arrays()
-        if any(name not in found or found[name].shape != kept.shape for name, kept in arrays.items()):
-            raise DataError(f"{path}: the state does not fit the bundle")
-        for name, kept in arrays.items():
-            kept[:] = found[name]  # arrays of the stream itself, but for the memory
-        fresh._memory[:] = torch.from_numpy(found["memory"])
-        self.__dict__.update(fresh.__dict__)
+        self._memory, self._cut = fresh._memory, False
+        return more
 
     def _take(
         self, slots: NDArray[np.int64], times: NDArray[np.int64], values: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Class probabilities and novelty of a new row of each of n series. (n,), (n,), (n, M) to (n, K + 1)"""
-        placed = self._grid.take(slots, times, values)
-        step = self._grid.state["step"][slots]
-        self._values[slots[placed.starts]], self._valid[slots[placed.starts]] = np.nan, False
+        kept = self._memory
+        placed = kept.grid.take(slots, times, values)
+        step = kept.grid.state["step"][slots]
+        kept.values[slots[placed.starts]], kept.valid[slots[placed.starts]] = np.nan, False
         for behind in range(1, int(placed.jumps[~placed.starts].max(initial=0))):  # steps without a row
             passed = ~placed.starts & (placed.jumps > behind)
-            self._values[slots[passed], (step[passed] - behind) % self._baseline] = np.nan
-            self._valid[slots[passed], (step[passed] - behind) % self._kept] = False
+            kept.values[slots[passed], (step[passed] - behind) % self._baseline] = np.nan
+            kept.valid[slots[passed], (step[passed] - behind) % self._kept] = False
         measured = np.asarray(~np.isnan(placed.values).all(axis=1))
-        self._values[slots, step % self._baseline] = placed.values
-        self._valid[slots, step % self._kept] = measured
-        past = self._values[slots[:, None], _last(step, self._baseline, self._baseline)]  # (n, rows, M)
-        self._channels[slots, step % self._kernel] = self.predictor.channels.newest(past)
+        kept.values[slots, step % self._baseline] = placed.values
+        kept.valid[slots, step % self._kept] = measured
+        past = kept.values[slots[:, None], _last(step, self._baseline, self._baseline)]  # (n, rows, M)
+        kept.channels[slots, step % self._kernel] = self.predictor.channels.newest(past)
         return self._answers(slots, step) * measured[:, None]
 
     def _answers(self, slots: NDArray[np.int64], step: NDArray[np.int64]) -> NDArray[np.float64]:
         """Class probabilities and novelty of the newest rows, whose channels are in their rings. (n, K + 1)"""
-        model, device, at = self.predictor.model, self.predictor.device, slots[:, None]
-        channels = self._channels[at, _last(step, self._kernel, self._kernel)]  # (n, kernel, C)
-        joined = self._valid[at, _last(step, self._kernel, self._kept)]  # (n, kernel)
-        held = self._valid[at, _last(step, self._window, self._kept)]  # (n, L)
+        kept, model, device, at = self._memory, self.predictor.model, self.predictor.device, slots[:, None]
+        channels = kept.channels[at, _last(step, self._kernel, self._kernel)]  # (n, kernel, C)
+        joined = kept.valid[at, _last(step, self._kernel, self._kept)]  # (n, kernel)
+        held = kept.valid[at, _last(step, self._window, self._kept)]  # (n, L)
         newest = model.embed(torch.from_numpy(channels).to(device), torch.from_numpy(joined).to(device))  # (n, M D)
-        self._memory[slots, step % self._window] = model.remember(newest)
-        remembered = self._memory[at, _last(step, self._window, self._window)]  # (n, L, M R)
+        kept.memory[slots, step % self._window] = model.remember(newest)
+        remembered = kept.memory[at, _last(step, self._window, self._window)]  # (n, L, M R)
         logits = model.recall(newest, remembered, torch.from_numpy(held).to(device))
         novelty = self.predictor.newest_novelty(channels, joined)
         return np.concatenate([self.predictor.calibrated(logits.float().cpu().numpy()), novelty[:, None]], axis=1)
@@ -219,12 +233,12 @@ class StreamingPredictor:
     ) -> None:
         """Raise a DataError before anything is taken."""
         times = table.times[order]
-        for row in order[is_first][self._grid.goes_back(slots[order[is_first]], times[is_first])][:1]:
+        for row in order[is_first][self._memory.grid.goes_back(slots[order[is_first]], times[is_first])][:1]:
             raise _goes_back(table, int(row))
         if self._may_share:
             return
-        apart = rounded(np.diff(times, prepend=times[0]), self._grid.rule.interval_ns)
-        apart[is_first] = self._grid.apart(slots[order[is_first]], times[is_first])
+        apart = rounded(np.diff(times, prepend=times[0]), self._memory.grid.rule.interval_ns)
+        apart[is_first] = self._memory.grid.apart(slots[order[is_first]], times[is_first])
         for row in order[apart <= 0][:1]:
             raise DataError(
                 f"{table.where(int(row))}: {table.time_texts[row]} is within one interval of the row before it of "
@@ -236,32 +250,7 @@ class StreamingPredictor:
             for place in np.flatnonzero(np.diff(table.times[rows]) < 0)[:1]:
                 raise _goes_back(table, int(rows[place + 1]))
 
-    def _slots_of(self, series: NDArray[np.object_]) -> NDArray[np.int64]:
-        """The slot of each row's series; new ones get one, and room."""
-        codes, found = pd.factorize(np.asarray(series, dtype=object))
-        names = [str(name) for name in found]
-        for name in names:
-            self._slots.setdefault(name, len(self._slots))
-        missing = len(self._slots) - len(self._valid)
-        if missing > 0:
-            self._grow(max(missing, len(self._valid)))
-        return np.array([self._slots[name] for name in names], dtype=np.int64)[codes]
-
-    def _grow(self, slots: int) -> None:
-        """Room for more series."""
-        self._grid.grow(slots)
-        for name, empty in (("_values", np.nan), ("_channels", 0), ("_valid", False)):
-            kept = getattr(self, name)
-            setattr(self, name, np.concatenate([kept, np.full((slots, *kept.shape[1:]), empty, dtype=kept.dtype)]))
-        self._memory = torch.cat([self._memory, self._memory.new_zeros(slots, *self._memory.shape[1:])])
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is kept, of the series that there are."""
-        count = len(self._slots)
-        kept: dict[str, NDArray[Any]] = {"values": self._values, "channels": self._channels, "valid": self._valid}
-        kept |= self._grid.state
-        return {**{name: array[:count] for name, array in kept.items()}, "memory": self._memory[:count].cpu().numpy()}
-
+    @cached_property
     def _fingerprint(self) -> str:
         """Of the weights: a state means nothing to others."""
         digest = hashlib.sha256()

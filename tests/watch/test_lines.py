@@ -12,7 +12,7 @@ import pytest
 
 from netanomaly import DataError, Predictor
 from netanomaly.streaming import StreamingPredictor
-from netanomaly.watch import watch
+from netanomaly.watch.loop import watch
 from streams import answers, same_printed
 
 
@@ -44,7 +44,7 @@ def test_lines_are_answered_alike_however_many_come_at_once(
     monkeypatch: pytest.MonkeyPatch,
     at_once: int,
 ) -> None:
-    monkeypatch.setattr("netanomaly.watch.AT_ONCE", at_once)
+    monkeypatch.setattr("netanomaly.watch.lines.AT_ONCE", at_once)
     same_printed(watched(plain, tmp_path / "a.csv", "".join(lines), capsys), plain.predict(frame))
 
 
@@ -99,7 +99,7 @@ def test_a_broken_line_is_told_with_its_number_and_left_out(
     name: str,
     at_once: int,
 ) -> None:
-    monkeypatch.setattr("netanomaly.watch.AT_ONCE", at_once)
+    monkeypatch.setattr("netanomaly.watch.lines.AT_ONCE", at_once)
     line, said = BROKEN[name]
     text = "".join([*lines[:51], line, *lines[51:90], line, *lines[90:]])
     with caplog.at_level(logging.WARNING):
@@ -108,7 +108,7 @@ def test_a_broken_line_is_told_with_its_number_and_left_out(
     first, second, total = (record.getMessage() for record in caplog.records)
     assert first.startswith(f"left out: {tmp_path / 'a.csv'}: line 52") and said in first
     assert second.startswith(f"left out: {tmp_path / 'a.csv'}: line 92") and said in second
-    assert total == "2 lines left out"
+    assert total == f"2 lines left out: 2 {'late' if name == 'back in time' else 'broken'}"
 
 
 @pytest.mark.parametrize("odd", ["\x0c", "\x85", "\u2028"])
@@ -128,7 +128,7 @@ def test_characters_that_only_some_take_for_line_ends_end_none(
     same_printed(found, plain.predict(frame))
     assert [record.getMessage().partition(": found")[0] for record in caplog.records] == [
         f"left out: {tmp_path / 'a.csv'}: line 32",
-        "1 lines left out",
+        "1 lines left out: 1 broken",
     ]
 
 
@@ -190,7 +190,7 @@ def test_a_late_line_is_left_out_however_lines_arrive(
     late = [*rows[9:], *rows[:3]]
     found = []
     for at_once in (4096, 1):
-        monkeypatch.setattr("netanomaly.watch.AT_ONCE", at_once)
+        monkeypatch.setattr("netanomaly.watch.lines.AT_ONCE", at_once)
         found.append(watched(plain, tmp_path / "late.csv", header + "".join(late), capsys))
     assert len(found[0]) == len(rows) - 9
     pd.testing.assert_frame_equal(*found, rtol=0, atol=2e-6)

@@ -13,6 +13,8 @@ from netanomaly.data.feed import FeedRule
 from netanomaly.data.grid import counter_reach
 
 Arrays = dict[str, NDArray[Any]]
+Standing = tuple[int, int, bool]
+"""What of a series outlives its segments: the time of its last row, its clock, whether rows shared its last step."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,22 @@ class LiveGrid:
         """Room for more series."""
         fresh = LiveGrid(self.rule, slots).state
         self.state = {key: np.concatenate([array, fresh[key]]) for key, array in self.state.items()}
+
+    def clear(self, slots: NDArray[np.int64]) -> None:
+        """The slots are those of series without rows."""
+        for key, array in LiveGrid(self.rule, 1).state.items():
+            self.state[key][slots] = array[0]
+
+    def standing(self, slot: int) -> Standing | None:
+        """Where the series of a slot stands; None before its first row."""
+        if not self.state["started"][slot]:
+            return None
+        return int(self.state["time"][slot]), int(self.state["clock"][slot]), bool(self.state["shared"][slot])
+
+    def stand(self, slot: int, standing: Standing) -> None:
+        """A series without rows of its own stands there: what it had before is missing, but its time goes on."""
+        self.state["time"][slot], self.state["clock"][slot], self.state["shared"][slot] = standing
+        self.state["started"][slot] = True
 
     def goes_back(self, slots: NDArray[np.int64], times: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Whether a row is older than the one before it. (n,)"""

@@ -1,0 +1,64 @@
+"""The state of a stream on disk, written now and then: what a restart goes on from."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from netanomaly.streaming import StreamingPredictor
+from netanomaly.watch.place import Place
+
+log = logging.getLogger(__name__)
+
+MOST = 0.05
+"""Share of the time that saving may take: a state that takes long is saved less often."""
+
+
+class StateFile:
+    """Saves what a stream knows together with the place of the input that it has taken.
+
+    Args:
+        every: seconds between two savings, longer if a saving takes more than `MOST` of them.
+    """
+
+    def __init__(self, path: Path, stream: StreamingPredictor, every: float) -> None:
+        self._path, self._stream, self._every = path, stream, every
+        self._next = time.monotonic() + every
+        self._is_new = False
+        for torn in path.parent.glob(f".{glob.escape(path.name[:100])}.????????.tmp"):  # of a process that was killed
+            torn.unlink(missing_ok=True)
+
+    def restore(self) -> tuple[Place | None, dict[str, int]]:
+        """Go on from the file, if it is there: where the input goes on, and which series have had rows far behind.
+
+        Raises:
+            DataError: it is no state of this bundle.
+        """
+        if not self._path.exists():
+            return None, {}
+        found = self._stream.restore(self._path)
+        place = found.get("place")
+        behind = {str(name): int(count) for name, count in found.get("behind", {}).items()}
+        return None if place is None else Place.of_json(place), behind
+
+    def save_if_due(self, place: Place | None, behind: Mapping[str, int], *, is_new: bool) -> None:
+        """Save if the stream has learnt something since and the time has come; where it cannot, that is told."""
+        self._is_new |= is_new
+        if not self._is_new or time.monotonic() < self._next:
+            return
+        try:
+            self.save(place, behind)
+        except OSError as error:  # a full disk: rows are answered all the same
+            self._next = time.monotonic() + self._every
+            log.warning("%s: not written: %s", self._path, error.strerror or error)
+
+    def save(self, place: Place | None, behind: Mapping[str, int]) -> None:
+        """Save, whole or not at all."""
+        begun = time.monotonic()
+        words = {"place": None if place is None else place.as_json(), "behind": dict(behind)}
+        self._stream.save(self._path, words)
+        took = time.monotonic() - begun
+        self._next, self._is_new = time.monotonic() + max(self._every, took / MOST), False
