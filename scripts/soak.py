@@ -187,6 +187,9 @@ def soak(directory: Path, rows: int, series: int, kills: int, seed: int, state_e
     for _ in run.feed(half):
         run.sample()
         if run.owed > next_turn:
+            steep, error = slope(run.memory)
+            grows = f"{run.memory[-1][1]:.0f} MiB, {steep:+.1f} ± {error:.1f} MiB per million"
+            print(f"{run.answered:,} rows answered, {grows}", file=sys.stderr, flush=True)
             run.rotate()
             next_turn += turn_every
     run.wait(run.owed)

@@ -199,3 +199,7 @@ def test_looking_into_a_file_does_not_load_what_trains() -> None:
 def test_importing_the_model_does_not_import_the_data() -> None:
     loaded = _run("import sys, netanomaly.model.classifier; print(*sys.modules)").split()
     assert not {name for name in loaded if name.startswith(("netanomaly.data", "pandas", "sklearn"))}
+
+
+def test_only_the_program_watches() -> None:
+    assert {name for name in _users("watch") if not name.startswith("watch.")} == {"commands.watch"}

@@ -137,3 +137,16 @@ def test_the_silence_that_is_needed_is_the_gap_and_more(plain: Predictor) -> Non
             break
     seconds = (pd.Timestamp(part["timestamp"].item()) - pd.Timestamp("2026-03-01T00:00:00Z")).total_seconds()
     assert seconds > MAX_GAP + 3 + SOON / SECOND
+
+
+def test_a_series_that_is_behind_is_not_forgotten_while_it_comes(plain: Predictor) -> None:
+    frame = network([(600, 200), (610, 200), (0, 40)])
+    behind = frame[frame["link"] == "s2"]
+    others = frame[frame["link"] != "s2"]
+    forgetful, other = StreamingPredictor(plain, forget_after=SOON), StreamingPredictor(plain)
+    for part in [
+        others.iloc[:300],
+        *(pd.concat([behind.iloc[n : n + 2], others.iloc[300 + n : 302 + n]]) for n in range(0, 40, 2)),
+    ]:
+        same_answers(forgetful.update(part), other.update(part))
+    assert forgetful.too_early == 0

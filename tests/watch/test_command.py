@@ -148,3 +148,57 @@ def test_bytes_that_are_no_text_are_told_in_a_line(run: Path, lines: list[str], 
     assert done.returncode in (0, 3)
     assert b"utf-8" in done.stderr and b"Traceback" not in done.stderr
     assert done.stdout.count(b"\n") >= len(lines) - 1
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_second_signal_is_harmless(
+    run: Path, plain: Predictor, lines: list[str], tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    with started(run, "--state", tmp_path / "state") as process:
+        send(process, "".join(lines[:41]))
+        read_lines(process.stdout, 40)
+        process.send_signal(number)
+        process.send_signal(number)
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+        assert process.wait(60) in (code, -number)  # the second may come when the program has ended but for its name
+    assert "Traceback" not in said
+    StreamingPredictor(plain).restore(tmp_path / "state")
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_reader_that_goes_away_ends_it_quietly(run: Path, lines: list[str], tmp_path: Path) -> None:
+    with started("--quiet", run, "--state", tmp_path / "state") as process:
+        send(process, "".join(lines[:11]))
+        read_lines(process.stdout, 10)
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.close()
+        send(process, "".join(lines[11:21]))
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
+    assert not (tmp_path / "state").exists()  # no later than what was delivered
+
+
+@NO_SIGNALS
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_a_killed_process_loses_nothing(
+    run: Path, plain: Predictor, frame: pd.DataFrame, lines: list[str], tmp_path: Path
+) -> None:
+    path, found = tmp_path / "a.csv", []
+    path.write_text("".join(lines[:61]), encoding="utf-8")
+    options = (run, path, "--follow", "--state", tmp_path / "state", "--state-every", "1ms")
+    with started(*options) as process:
+        found += read_lines(process.stdout, 60)
+        time.sleep(2)  # an empty batch comes, and the state is written
+        process.kill()
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write("".join(lines[61:]))
+    with started(*options) as process:
+        found += read_lines(process.stdout, len(frame) - 60)
+    same_printed(answers(found), plain.predict(frame))

@@ -38,6 +38,7 @@ class Counts:
         answered: rows by their label.
         left_out: lines by what was wrong with them.
         begun_again: series that started anew after a time that was wrong.
+        too_early: series that had been forgotten when they went on where they had stopped.
         slowest: seconds that a batch took at most, from its arrival to its answers.
         seconds: that all batches took.
     """
@@ -46,6 +47,7 @@ class Counts:
     answered: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     begun_again: int = 0
+    too_early: int = 0
     slowest: float = 0.0
     seconds: float = 0.0
 

@@ -95,7 +95,7 @@ class InputFile:
         if self._path is None or found is not None:
             self.before = found or b""
             return
-        other = renamed(self._path, place)
+        other = renamed(self._path, place) if self._path.name == place.name else None
         if other is None:
             self._stream.seek(0)
             self.start = None
@@ -117,9 +117,10 @@ class InputFile:
                 begun, before = b"", (before + begun)[-TAIL:]
             if data:
                 continue
+            if self._follow:
+                time.sleep(POLL_SECONDS)
             is_half, turned = begun != b"", self._turn((before + begun)[-TAIL:])
             if turned is None and self._follow:
-                time.sleep(POLL_SECONDS)
                 continue
             if is_half and turned != TRUNCATED:
                 yield begun

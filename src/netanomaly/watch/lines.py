@@ -86,6 +86,7 @@ class LineSource:
                 if (line := self._next(TICK_SECONDS)) is None:
                     break
         if line is None or not line.strip():
+            self._file.close()
             raise DataError(f"{self.name}: no header line")
         self._count(line)
         self._shift = 0
@@ -115,7 +116,7 @@ class LineSource:
         """Where the file goes on after the batch at hand; None: it has no places."""
         if not self._file.has_places:
             return None
-        return Place(self._offset, self._shift, self.header, digest(self._before), self._identity)
+        return Place(self._offset, self._shift, self.header, digest(self._before), self.name.name, self._identity)
 
     def _next(self, wait: float) -> bytes | Turned | None:
         """What has come next; raises queue.Empty if nothing has."""

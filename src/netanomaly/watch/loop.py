@@ -57,44 +57,49 @@ def watch(
         DataError: there is no header, or a column is missing.
     """
     config = stream.predictor.config
+    form = build_input_format(config.data).without_label()
     kept = None if state is None else StateFile(state, stream, state_every)
     start, behind = (None, {}) if kept is None else kept.restore()
-    form = build_input_format(config.data).without_label()
-    source = LineSource(path, form.cells.encoding, follow=follow, start=start)
-    if source.news:
-        log.warning("%s", source.news)
     counts = Counts()
     left_out = LeftOut(counts)
-    rows = RowReader(source.name, source.encoding, source.header, form, left_out)
-    admission = Admission(
-        stream,
-        build_spans(config).interval_ns,
-        may_share=config.data.duplicates != "error",
-        max_ahead=max_ahead,
-        sent_again=() if source.goes_on else stream.series,
-    )
-    admission.behind.update(behind)
-    place, is_whole = source.place(), True  # of the input, after the last batch; whether that was answered to its end
-    answerer = _Answerer(stream, admission, [JsonLines()] if sinks is None else sinks, counts, left_out)
+    with LineSource(path, form.cells.encoding, follow=follow, start=start) as source:
+        if source.news:
+            log.warning("%s", source.news)
+        rows = RowReader(source.name, source.encoding, source.header, form, left_out)
+        admission = Admission(
+            stream,
+            build_spans(config).interval_ns,
+            may_share=config.data.duplicates != "error",
+            max_ahead=max_ahead,
+            sent_again=() if source.goes_on else stream.series,
+        )
+        admission.behind.update(behind)
+        answerer = _Answerer(stream, admission, [JsonLines()] if sinks is None else sinks, counts, left_out)
+        _go_on(source, rows, answerer, kept)
+    return counts
+
+
+def _go_on(source: LineSource, rows: RowReader, answerer: _Answerer, kept: StateFile | None) -> None:
+    """Answer line after line; what is saved are states after whole batches, each with its place in the input."""
+    place, is_whole = source.place(), True
+    behind = answerer.admission.behind
     try:
-        with source:
-            for batch in source.batches():
-                with whole():  # rows that are taken are answered, and the state goes with its place
-                    is_whole = False
-                    _label(batch, rows, answerer)
-                    source.header = rows.header
-                    place, is_whole = source.place(), True
-                    if kept is not None:
-                        kept.save_if_due(place, admission.behind, is_new=bool(batch.lines))
-                left_out.now_and_then()
+        for batch in source.batches():
+            with whole():
+                is_whole = False
+                _label(batch, rows, answerer)
+                source.header = rows.header
+                place, is_whole = source.place(), True
+                if kept is not None:
+                    kept.save_if_due(place, behind, is_new=bool(batch.lines))
+            answerer.left_out.now_and_then()
     finally:
         with whole():
-            left_out.at_the_end()
-            if kept is not None and is_whole and stream.is_whole:
-                kept.save(place, admission.behind)
+            answerer.left_out.at_the_end()
+            if kept is not None and is_whole:
+                kept.save(place, behind)
             elif kept is not None and not isinstance(sys.exception(), BrokenPipeError):
-                log.warning("%s: not written at the end: some lines were interrupted half-way", state)
-    return counts
+                log.warning("%s: not written at the end: some lines were interrupted half-way", kept.path)
 
 
 class _Answerer:
@@ -108,20 +113,23 @@ class _Answerer:
         counts: Counts,
         left_out: LeftOut,
     ) -> None:
-        self.counts = counts
-        self._stream, self._admission, self._sinks, self._left_out = stream, admission, sinks, left_out
+        self.counts, self.admission, self.left_out = counts, admission, left_out
+        self._stream, self._sinks = stream, sinks
 
     def answer(self, table: Table) -> None:
         """Answer the rows of a table that may be taken, each once."""
         while len(table):
-            verdict = self._admission.judge(table)
+            verdict = self.admission.judge(table)
             for row in verdict.left_out:
-                self._left_out.add(row.kind, row.said)
+                self.left_out.add(row.kind, row.said)
             if len(verdict.taken):
                 answers = self._stream.update_table(select(table, verdict.taken))
                 for sink in self._sinks:
                     sink.take(answers)
                 self.counts.answered.update(answers["label"].tolist())
+            if self._stream.too_early > self.counts.too_early:
+                self.counts.too_early = self._stream.too_early
+                log.warning("%d series came back too late: see --forget-after", self.counts.too_early)
             for name in verdict.again:
                 log.warning(
                     "series '%s' begins again: %d rows in a row were more than %s before its last one",
@@ -129,7 +137,7 @@ class _Answerer:
                     IN_A_ROW,
                     format_duration(FAR_BEHIND),
                 )
-                self._admission.begin_again(name)
+                self.admission.begin_again(name)
                 self.counts.begun_again += 1
             table = select(table, np.array(verdict.waiting, dtype=np.int64))
 

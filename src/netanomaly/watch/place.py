@@ -24,6 +24,7 @@ class Place:
         lines: lines before it, without the header.
         header: the line that names the columns of what follows.
         before: SHA-256 of the last bytes before the place.
+        name: of the file, without its directory.
         file: device and inode: a file that was renamed keeps them.
     """
 
@@ -31,6 +32,7 @@ class Place:
     lines: int
     header: str
     before: str
+    name: str
     file: tuple[int, int]
 
     def as_json(self) -> dict[str, Any]:
@@ -47,7 +49,8 @@ class Place:
         try:
             device, inode = values["file"]
             numbers = int(values["offset"]), int(values["lines"])
-            return Place(*numbers, str(values["header"]), str(values["before"]), (int(device), int(inode)))
+            texts = str(values["header"]), str(values["before"]), str(values["name"])
+            return Place(*numbers, *texts, (int(device), int(inode)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the place in a file is none: {error}") from error
 

@@ -25,7 +25,7 @@ class StateFile:
     """
 
     def __init__(self, path: Path, stream: StreamingPredictor, every: float) -> None:
-        self._path, self._stream, self._every = path, stream, every
+        self.path, self._stream, self._every = path, stream, every
         self._next = time.monotonic() + every
         self._is_new = False
         for torn in path.parent.glob(f".{glob.escape(path.name[:100])}.????????.tmp"):  # of a process that was killed
@@ -37,9 +37,9 @@ class StateFile:
         Raises:
             DataError: it is no state of this bundle.
         """
-        if not self._path.exists():
+        if not self.path.exists():
             return None, {}
-        found = self._stream.restore(self._path)
+        found = self._stream.restore(self.path)
         place = found.get("place")
         behind = {str(name): int(count) for name, count in found.get("behind", {}).items()}
         return None if place is None else Place.of_json(place), behind
@@ -53,12 +53,12 @@ class StateFile:
             self.save(place, behind)
         except OSError as error:  # a full disk: rows are answered all the same
             self._next = time.monotonic() + self._every
-            log.warning("%s: not written: %s", self._path, error.strerror or error)
+            log.warning("%s: not written: %s", self.path, error.strerror or error)
 
     def save(self, place: Place | None, behind: Mapping[str, int]) -> None:
         """Save, whole or not at all."""
         begun = time.monotonic()
         words = {"place": None if place is None else place.as_json(), "behind": dict(behind)}
-        self._stream.save(self._path, words)
+        self._stream.save(self.path, words)
         took = time.monotonic() - begun
         self._next, self._is_new = time.monotonic() + max(self._every, took / MOST), False
