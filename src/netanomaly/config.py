@@ -61,6 +61,7 @@ class MetricConfig(Section):
     column: str | None = None  # header of the source column
     unit: Annotated[str, AfterValidator(_check_unit)] = "1"  # as in the file; converted to the base unit
     kind: Kind = "gauge"  # counter: a running total, becomes a rate per second
+    query: str | None = Field(default=None, min_length=1)  # PromQL, for rows from Prometheus
     measured: bool = True  # false: these files do not have it; it counts as missing in every row
 
 
