@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from netanomaly.config_errors import explain
 from netanomaly.config_fields import AutoSpanField, Listed, Section
 from netanomaly.config_model import ModelConfig
+from netanomaly.config_tracking import TrackingConfig
 from netanomaly.data.channels import LEVELS
 from netanomaly.data.schema import UNITS, Kind
 from netanomaly.durations import check_gap, parse_duration
@@ -237,6 +238,7 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     alarms: AlarmsConfig = AlarmsConfig()
+    tracking: TrackingConfig = TrackingConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = Field(default=None, ge=1, le=1024)  # CPU threads; default: PyTorch's choice

@@ -27,7 +27,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
         "predict", allow_abbrev=False, parents=[shared.common, shared.written], help="label the rows of files"
     )
     predict.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
-    predict.add_argument("files", nargs="*", help="CSV, CSV.gz or Parquet files, or patterns")
+    files = predict.add_argument("files", nargs="+", default=[], help="CSV, CSV.gz or Parquet files, or patterns")
+    files.required = False  # rows may come from Prometheus; with nargs "*", files behind an option would not be found
     add_prometheus(predict)
     predict.add_argument(
         "--start", metavar="TIME", help="of the rows from Prometheus: RFC 3339, or how long ago, like 6h"
