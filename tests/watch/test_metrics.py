@@ -41,7 +41,14 @@ def scraped(metrics: WatchMetrics) -> str:
         return str(answer.read().decode())
 
 
-def values(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+Values = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def by_class(found: Values, name: str) -> dict[str, float]:
+    return {dict(labels)["class"]: value for (key, labels), value in found.items() if key == name}
+
+
+def values(text: str) -> Values:
     from prometheus_client.parser import text_string_to_metric_families
 
     return {
@@ -61,9 +68,9 @@ def test_the_figures_are_those_of_the_watch(watched: WatchMetrics, lines: list[s
     }
     assert predictions == {**dict.fromkeys(watched.stream.predictor.classes, 0), **counts.answered}
     assert sum(predictions.values()) == len(lines) - 1
-    opened = {labels[0][1]: value for (name, labels), value in found.items() if name == "netanomaly_incidents_total"}
+    opened = by_class(found, "netanomaly_incidents_total")
     assert opened == {**dict.fromkeys(watched.alarms.rule.thresholds, 0), **watched.alarms.opened}
-    still = {labels[0][1]: value for (name, labels), value in found.items() if name == "netanomaly_open_incidents"}
+    still = by_class(found, "netanomaly_open_incidents")
     assert sum(still.values()) == len(watched.alarms.open) > 0 and set(still) == set(opened)
     assert found["netanomaly_series", ()] == 4
     assert found["netanomaly_last_row_timestamp_seconds", ()] == pytest.approx((counts.newest or 0) / 1e9)
@@ -88,9 +95,9 @@ def test_two_watches_in_one_process_do_not_meet(watched: WatchMetrics) -> None:
 
 def test_a_port_that_is_taken_is_one_line(watched: WatchMetrics) -> None:
     with served(watched.collect, "127.0.0.1", 0) as port:
-        with pytest.raises(ConfigError, match=rf"--metrics-port {port}: cannot listen at 127\.0\.0\.1: Address"):
-            with served(watched.collect, "127.0.0.1", port):
-                pass
+        said = rf"--metrics-port {port}: cannot listen at 127\.0\.0\.1: Address"
+        with pytest.raises(ConfigError, match=said), served(watched.collect, "127.0.0.1", port):
+            pass
 
 
 def test_the_dashboard_asks_for_what_is_told(watched: WatchMetrics) -> None:
