@@ -24,8 +24,21 @@ from netanomaly.cli import main
 ROOT = Path(__file__).parents[2]
 PROMETHEUS, PROMTOOL = shutil.which("prometheus"), shutil.which("promtool")
 ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
-METRICS = ("throughput_rx_bps", "throughput_tx_bps", "packets_rx_per_s", "packets_tx_per_s", "rtt_ms", "jitter_ms",
-           "loss_ratio", "queue_drops_per_s", "retransmits_per_s", "flows", "new_flows_per_s", "tcp_resets_per_s")  # fmt: skip
+QUERIED = {
+    "throughput_rx": "throughput_rx_bps",
+    "throughput_tx": "throughput_tx_bps",
+    "packets_rx": "packets_rx_per_s",
+    "packets_tx": "packets_tx_per_s",
+    "rtt": "rtt_ms",
+    "jitter": "jitter_ms",
+    "loss": "loss_ratio",
+    "queue_drops": "queue_drops_per_s",
+    "retransmits": "retransmits_per_s",
+    "flows": "flows",
+    "new_flows": "new_flows_per_s",
+    "tcp_resets": "tcp_resets_per_s",
+}
+"""Metrics of the bundle that comes with the package, and the columns of the testbed that they are."""
 FAULT = ("a07", "congestion")
 """The first fault of the rows below, which the bundle that comes with the package recognises."""
 AROUND = slice(0, 200)
@@ -78,16 +91,16 @@ def until(found: Callable[[], Any], seconds: float = 90) -> Any:
 @contextlib.contextmanager
 def running(command: list[str], directory: Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """A process that does not outlive the block; what it says lies in the directory."""
-    with (directory / f"{Path(command[0]).name}.log").open("wb") as log:
-        with subprocess.Popen(command, cwd=directory, stdout=log, stderr=log, **options) as process:
+    said = directory / f"{Path(command[0]).name}.log"
+    with said.open("wb") as log, subprocess.Popen(command, cwd=directory, stdout=log, stderr=log, **options) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
             try:
-                yield process
-            finally:
-                process.terminate()
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
 
 
 @contextlib.contextmanager
@@ -135,10 +148,9 @@ def test_prometheus_scrapes_watch(rows: Path, tmp_path: Path) -> None:
     )
     with prometheus(tmp_path, config) as url, watching("--metrics-port", str(port), directory=tmp_path) as watch:
         send(watch, lines)
-        total = until(lambda: (result_of(url, "netanomaly_rows_total") or 0) >= len(lines) - 1 and True)
-        assert total
-        assert result_of(url, 'netanomaly_incidents_total{class="congestion"}') == 1
-        assert result_of(url, "sum(netanomaly_predictions_total)") == len(lines) - 1
+        assert until(lambda: result_of(url, "sum(netanomaly_predictions_total)") == len(lines) - 1)
+        assert until(lambda: result_of(url, 'netanomaly_incidents_total{class="congestion"}') == 1)
+        assert result_of(url, "netanomaly_rows_total") == len(lines) - 1
         assert result_of(url, "histogram_quantile(0.99, netanomaly_batch_duration_seconds_bucket)") is not None
         assert result_of(url, 'up{job="netanomaly"}') == 1
 
@@ -147,7 +159,7 @@ def open_metrics(fault: pd.DataFrame) -> str:
     """The rows as promtool reads them; an empty cell is no sample."""
     moments = pd.to_datetime(fault["timestamp"]).astype("datetime64[ns, UTC]").astype("int64") / 1e9
     parts = []
-    for name in METRICS:
+    for name in QUERIED.values():
         parts.append(f"# TYPE {name} gauge\n")
         for moment, series, value in zip(moments, fault["series"], fault[name], strict=True):
             if value:
@@ -157,11 +169,7 @@ def open_metrics(fault: pd.DataFrame) -> str:
 
 def asked(fault: pd.DataFrame) -> list[str]:
     """A query for each metric of the starter bundle; a value holds for its own step alone."""
-    columns = {"throughput_rx": "throughput_rx_bps", "throughput_tx": "throughput_tx_bps", "rtt": "rtt_ms",
-               "packets_rx": "packets_rx_per_s", "packets_tx": "packets_tx_per_s", "jitter": "jitter_ms",
-               "loss": "loss_ratio", "queue_drops": "queue_drops_per_s", "retransmits": "retransmits_per_s",
-               "flows": "flows", "new_flows": "new_flows_per_s", "tcp_resets": "tcp_resets_per_s"}  # fmt: skip
-    return [part for name, own in columns.items() for part in ("--query", f"{name}=last_over_time({own}[400ms])")]
+    return [part for name, own in QUERIED.items() for part in ("--query", f"{name}=last_over_time({own}[400ms])")]
 
 
 def test_rows_of_prometheus_are_those_of_the_csv(fault: pd.DataFrame, rows: Path, tmp_path: Path) -> None:
