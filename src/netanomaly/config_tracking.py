@@ -19,7 +19,7 @@ def _check_uri(uri: str) -> str:
 class MLflowConfig(Section):
     """Where MLflow keeps runs."""
 
-    uri: Annotated[str, Field(min_length=1), AfterValidator(_check_uri)]  # http://..., sqlite:///FILE or a directory
+    uri: Annotated[str, Field(min_length=1), AfterValidator(_check_uri)]  # as MLflow writes it: http://...
     experiment: str = Field(default="netanomaly", min_length=1)
 
 

@@ -19,7 +19,7 @@ class MLflow:
     """A new run of an experiment; nothing is asked of the server before there is something to tell.
 
     Args:
-        uri: of the tracking store, as MLflow writes it: http://..., sqlite:///FILE, a directory.
+        uri: of the tracking store, as MLflow writes it: http://..., or with the whole package sqlite:///FILE.
         experiment: is made if there is none of this name.
         run_name: of the run.
 
