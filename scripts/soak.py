@@ -1,7 +1,7 @@
 """`netanomaly watch` for hours of simulated time, on a network that misbehaves, killed again and again.
 
-    python scripts/soak.py --rows 2000000 --series 2000 --kills 24
-    python scripts/soak.py --rows 20000 --series 200 --kills 3          # half a minute or so
+    python scripts/soak.py                                              # 2 million rows, 2 hours of simulated time
+    python scripts/soak.py --rows 40000 --series 200 --kills 4          # a minute or so
 
 A process of `watch --follow --state` reads a CSV that grows and is rotated. Series come, go and come back; rows are
 late, come twice or from the future, clocks jump by years, lines are garbage. The first half of the rows goes to one
@@ -59,6 +59,7 @@ class Soak:
     network: Network
     ledger: Ledger
     state_every: str
+    forget_after: str
     memory: list[tuple[int, float]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     runs: int = 0
@@ -85,7 +86,8 @@ class Soak:
             str(self.csv),
             "--follow",
         ]
-        command += ["--state", str(self.directory / "state"), "--state-every", self.state_every, "--set", "threads=1"]
+        command += ["--state", str(self.directory / "state"), "--state-every", self.state_every]
+        command += ["--forget-after", self.forget_after, "--set", "threads=1"]
         with self.answers.path.open("ab") as out, (self.directory / f"said{self.runs}").open("wb") as error:
             self.process = subprocess.Popen(command, stdout=out, stderr=error)  # noqa: S603
 
@@ -170,7 +172,16 @@ def slope(memory: list[tuple[int, float]], warm: float = 0.3) -> tuple[float, fl
     return float(steep), float(np.sqrt(rest / ((rows - rows.mean()) ** 2).sum()))
 
 
-def soak(directory: Path, rows: int, series: int, kills: int, seed: int, state_every: str, bundle: Path | None) -> Soak:
+def soak(
+    directory: Path,
+    rows: int,
+    series: int,
+    kills: int,
+    seed: int,
+    state_every: str,
+    forget_after: str,
+    bundle: Path | None,
+) -> Soak:
     """Run it all."""
     if bundle is None:
         make_bundle(directory / "bundle", SMALL)
@@ -178,7 +189,7 @@ def soak(directory: Path, rows: int, series: int, kills: int, seed: int, state_e
         (directory / "bundle").symlink_to(bundle.resolve())
     rng = np.random.default_rng(seed)
     network = Network(series, METRICS, rng)
-    run = Soak(directory, network, Ledger(network), state_every)
+    run = Soak(directory, network, Ledger(network), state_every, forget_after)
     run.csv.write_text(network.header, encoding="utf-8")
     turn_every = max(LEAD * 3, rows // 12)
     next_turn = turn_every
@@ -237,10 +248,11 @@ def main() -> int:
     """Run, report, and say whether all promises were kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2_000_000, help="that are owed an answer (default %(default)s)")
-    parser.add_argument("--series", type=int, default=2000, help="at a time (default %(default)s)")
+    parser.add_argument("--series", type=int, default=250, help="at a time (default %(default)s)")
     parser.add_argument("--kills", type=int, default=24, help="in the second half (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--state-every", default="5s", help="as of watch (default %(default)s)")
+    parser.add_argument("--forget-after", default="5m", help="as of watch (default %(default)s)")
     parser.add_argument("--bundle", type=Path, help="with the metrics metric_0 ...; default: fresh weights")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -253,6 +265,7 @@ def main() -> int:
             options.kills,
             options.seed,
             options.state_every,
+            options.forget_after,
             options.bundle,
         )
         compared = run.ledger.settle(load(Path(name) / "bundle"))

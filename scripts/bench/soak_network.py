@@ -104,8 +104,8 @@ class Network:
         return "".join(lines)
 
     def _returning(self, link: Link) -> Link:
-        """The same series again after two hours: it has been forgotten meanwhile."""
-        away = self.second + 7200
+        """The same series again after half an hour: it has been forgotten meanwhile."""
+        away = self.second + 1800
         return Link(link.name, away + int(self.rng.integers(60, 1200)), link.last, link.jumped, away)
 
     def _row(self, link: Link, cells: str, chance: np.ndarray, lines: list[str]) -> None:

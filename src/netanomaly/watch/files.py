@@ -109,9 +109,15 @@ class InputFile:
     def lines(self) -> Iterator[bytes | Turned]:
         """Whole lines; one that is half written waits, the last one of a file that is not followed does not."""
         begun, before = b"", self.before  # of the line at hand; the last bytes in front of it
+        waited = False
         while True:
             data = self._lines.readline()
-            begun += data
+            if waited and data and not self._goes_on(before + begun, len(data)):
+                self._stream.seek(0)
+                yield self._truncated(begun)
+                begun, before, waited = b"", b"", False
+                continue
+            begun, waited = begun + data, False
             if data.endswith(b"\n"):
                 yield begun
                 begun, before = b"", (before + begun)[-TAIL:]
@@ -119,18 +125,25 @@ class InputFile:
                 continue
             if self._follow:
                 time.sleep(POLL_SECONDS)
-            is_half, turned = begun != b"", self._turn((before + begun)[-TAIL:])
+            turned = self._turn()
             if turned is None and self._follow:
+                waited = True
                 continue
-            if is_half and turned != TRUNCATED:
+            if turned == TRUNCATED:
+                yield self._truncated(begun)
+            elif begun:
                 yield begun
             if turned is None:
                 return
-            lost = "; half a line was lost" if is_half and turned == TRUNCATED else ""
-            yield Turned(f"{self._path}: {turned}{lost}", file_of(self._stream))
+            if turned == ROTATED:
+                yield Turned(f"{self._path}: {turned}", self.identity)
             begun = before = b""
 
-    def _turn(self, before: bytes) -> str | None:
+    def _truncated(self, begun: bytes) -> Turned:
+        lost = "; half a line was lost" if begun else ""
+        return Turned(f"{self._path}: {TRUNCATED}{lost}", self.identity)
+
+    def _turn(self) -> str | None:
         """At the end of the file: what has happened to it, if something has; the stream is the next one's then."""
         if self._path is None or not self.has_places or not (self._follow or self._has_left):
             return None
@@ -140,7 +153,7 @@ class InputFile:
             return None
         if self._has_left or (named.st_dev, named.st_ino) != self.identity:
             return self._next(named.st_size)
-        if named.st_size < self._stream.tell() or not self._ends_with(before):
+        if named.st_size < self._stream.tell():
             self._stream.seek(0)
             return TRUNCATED
         return None
@@ -157,10 +170,15 @@ class InputFile:
         self._has_left = self._is_left = False
         return ROTATED
 
-    def _ends_with(self, before: bytes) -> bool:
-        """Whether what has been read is still there."""
-        self._stream.seek(-len(before), io.SEEK_CUR)
-        return self._stream.read(len(before)) == before
+    def _goes_on(self, before: bytes, new: int) -> bool:
+        """Whether the bytes in front of the newest ones are those that were read: the file was not written anew."""
+        if not self.has_places:
+            return True
+        place, known = self._stream.tell(), before[-TAIL:]
+        self._stream.seek(place - new - len(known))
+        found = self._stream.read(len(known))
+        self._stream.seek(place)
+        return found == known
 
 
 class _Wide:
