@@ -104,9 +104,9 @@ def running(command: list[str], directory: Path, **options: Any) -> Iterator[sub
 
 
 @contextlib.contextmanager
-def prometheus(directory: Path, config: str = "") -> Iterator[str]:
+def prometheus(directory: Path, config: str = "", port: int = 0) -> Iterator[str]:
     (directory / "prometheus.yml").write_text(config or "scrape_configs: []\n", encoding="utf-8")
-    port = free_port()
+    port = port or free_port()
     options = [
         "--config.file=prometheus.yml",
         "--storage.tsdb.path=data",
@@ -188,6 +188,31 @@ def test_rows_of_prometheus_are_those_of_the_csv(fault: pd.DataFrame, rows: Path
     pd.testing.assert_frame_equal(csv, found, rtol=0, atol=1e-6)
     (one,), (other,) = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("csv", "asked"))
     assert (other["series"], other["looks_like"]) == FAULT and other["rows"] == one["rows"]
+
+
+def answers_in(log: Path) -> list[dict[str, Any]]:
+    """Whole JSON lines among what a process has said."""
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
+
+
+def test_watch_polls_prometheus(tmp_path: Path) -> None:
+    """Prometheus, which scrapes itself, in the place of a network: each row is answered, a step a second."""
+    port = free_port()
+    config = (
+        "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: itself\n    static_configs:\n"
+        f"      - targets: ['127.0.0.1:{port}']\n"
+    )
+    queries = [part for name in QUERIED for part in ("--query", f"{name}=scrape_samples_scraped")]
+    given = ["--set", "data.series=[job, instance]", "--set", "data.interval=1s"]
+    with prometheus(tmp_path, config, port) as url:
+        until(lambda: result_of(url, "scrape_samples_scraped"))
+        with watching("--from-prometheus", url, *queries, *given, directory=tmp_path):
+            log = tmp_path / f"{Path(sys.executable).name}.log"
+            until(lambda: len(answers_in(log)) >= 5)
+            found = pd.DataFrame(answers_in(log))
+    assert set(found["series"]) == {f"itself/127.0.0.1:{port}"}
+    assert pd.to_datetime(found["timestamp"]).diff().dropna().dt.total_seconds().eq(1).all()
 
 
 @needs_alertmanager
