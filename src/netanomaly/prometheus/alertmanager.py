@@ -188,6 +188,7 @@ class Alertmanager:
 
     def _drop(self, count: int, why: str) -> None:
         """Count alerts that are lost; of many, it is told at 1, 2, 4, 8 ..."""
-        before, self.dropped = self.dropped, self.dropped + count
+        with self._news:  # both threads may lose some
+            before, self.dropped = self.dropped, self.dropped + count
         if self.dropped.bit_length() > before.bit_length():
             log.warning("%s: %d alerts dropped so far: %s", self._endpoint.shown, self.dropped, why)
