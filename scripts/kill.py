@@ -141,10 +141,10 @@ class _Killer:
         seconds = _twice_timed(lambda: _run(["tune", run, "--false-alarms-per-day", wishes[0], "--quiet"]))
         while self.kills["tune"] < kills:
             number += 1
-            before = load_bundle(run).decisions
+            before = load_bundle(run).decisions.state()
             killed = self._kill(["tune", run, "--false-alarms-per-day", wishes[number % 2], "--quiet"], seconds)
             try:
-                after = load_bundle(run).decisions
+                after = load_bundle(run).decisions.state()
             except netanomaly.NetanomalyError as error:
                 self._check(False, f"tune: the bundle is lost: {error}")
                 return

@@ -137,7 +137,7 @@ def test_only_what_builds_reads_config_objects() -> None:
     takers = set()
     for name, tree in MODULES.items():
         for node in ast.walk(tree):
-            if name not in ("config", "config_model") and isinstance(node, ast.ClassDef):
+            if name not in ("config", "config_model", "config_tracking") and isinstance(node, ast.ClassDef):
                 annotations = [n.annotation for n in ast.walk(node) if isinstance(n, (ast.AnnAssign, ast.arg))]
                 if any("Config" in ast.unparse(found) for found in annotations if found is not None):
                     takers.add(node.name)
@@ -207,5 +207,22 @@ def test_importing_the_model_does_not_import_the_data() -> None:
     assert not {name for name in loaded if name.startswith(("netanomaly.data", "pandas", "sklearn"))}
 
 
+def test_prometheus_knows_neither_who_watches_nor_the_config() -> None:
+    for name, tree in MODULES.items():
+        if name.startswith("prometheus."):
+            found = {found.split(".")[0] for found in _imports(tree)}
+            assert found <= {"alarms", "data", "errors", "incident_files", "prometheus"}, name
+    users = {name for name in _users("prometheus") if not name.startswith("prometheus.")}
+    assert users == {"commands.from_prometheus", "commands.watching", "watch.metrics", "watch.polled"}
+
+
+def test_only_what_builds_knows_the_trackers_of_others() -> None:
+    for name in ("tensorboard", "mlflow"):
+        assert _users(f"tracking.{name}") == {"build_tracking"}
+    for name, tree in MODULES.items():
+        if name.startswith("tracking."):
+            assert not [found for found in _imports(tree) if found.split(".")[0] in UPSTAIRS], name
+
+
 def test_only_the_program_watches() -> None:
-    assert {name for name in _users("watch") if not name.startswith("watch.")} == {"commands.watch"}
+    assert {name for name in _users("watch") if not name.startswith("watch.")} == {"commands.watching"}

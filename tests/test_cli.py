@@ -190,11 +190,13 @@ FLAGS = {
     "train": f"{WORK} --data-root --no-report --overwrite --resume --run-dir config",
     "eval": f"{WORK} --data --data-root --no-report --out bundle files",
     "report": f"{WORK} --data --data-root --out bundle files",
-    "predict": f"{WORK} --chunk-rows --data --incidents --maintenance --out --raw-text --reasons bundle files",
+    "predict": f"{WORK} --chunk-rows --data --end --from-prometheus --incidents --maintenance --out --query "
+    "--raw-text --reasons --start bundle files",
     "explain": f"{WORK} --at --data --json --series bundle files",
     "tune": f"{WORK} --best-f1 --data-root --false-alarms-per-day --hysteresis --merge-rows --min-rows --threshold "
     "--unknown-share bundle",
-    "watch": f"{WORK} --data --follow --forget-after --max-ahead --state --state-every bundle file",
+    "watch": f"{WORK} --alert-label --data --follow --forget-after --from-prometheus --incidents --max-ahead "
+    "--metrics-address --metrics-port --query --state --state-every --to-alertmanager bundle file",
     "export": f"{ALWAYS} --data --format --out bundle",
     "audit": f"{WORK} --data-root --folds --out --raw-text --rows --top config",
     "convert": f"{ALWAYS} --kv-heads --out bundle",

@@ -14,8 +14,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 BUILDING = {"hatchling", "pathspec", "pluggy", "packaging", "tomlkit", "trove-classifiers"}
 """What `pip wheel` installs in a place of its own."""
-NOT_TESTED_WITH = {"lightgbm"}
-"""An extra for comparisons only, which the tests do without."""
+NOT_TESTED_WITH = {"lightgbm", "atheris"}
+"""Of extras for comparisons and for long runs of the fuzzer, which the tests do without."""
 
 
 def _name(text: str) -> str:

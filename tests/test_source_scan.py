@@ -34,6 +34,10 @@ MODULES = {
 }
 ALLOWED = {
     ("__init__.py", "import_module"): "names of the package's own modules, from a table in the same file",
+    ("commands/watching.py", "socket"): "the name of this machine, for the address of its metrics",
+    ("config_tracking.py", "urllib"): "the parts of an address",
+    ("prometheus/http.py", "http"): "its class of errors, nothing else",
+    ("prometheus/http.py", "urllib"): "asks the servers that options of the command name, and no other",
     ("allocator.py", "ctypes"): "one setting of the C library's memory, by a fixed name",
     ("model/language_families.py", "huggingface_hub"): "its class of errors, nothing else",
     ("model/language_model.py", "from_pretrained"): "from weights in memory: the place to look in is None",

@@ -29,6 +29,13 @@ def reasons_of_files(predictor: Predictor, files: Sequence[str], alarms: Alarms,
     tables: Iterable[Table] = [predictor.read(files)]
     if chunk_rows:
         tables = read_tables(find_files(files, "."), form, chunk_rows)
+    return reasons_of_tables(predictor, tables, alarms)
+
+
+def reasons_of_tables(predictor: Predictor, tables: Iterable[Table], alarms: Alarms) -> list[Reason]:
+    """The same from tables that follow each other."""
+    if not len(alarms):
+        return []
     return reasons_of_alarms(predictor, join_tables(list(_needed(predictor, tables, alarms))), alarms)
 
 

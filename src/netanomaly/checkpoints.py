@@ -28,7 +28,7 @@ from netanomaly.training.recipe import EpochRecord
 from netanomaly.training.trainer import Outcome
 
 DIRECTORY, ABOUT = "checkpoint", "run.json"
-_FREE = {"run_dir", "device", "threads", "alarms", "data.root", "training.save_steps"}
+_FREE = {"run_dir", "device", "threads", "alarms", "tracking", "data.root", "training.save_steps"}
 """Keys that may change between one start of a training and the next; with another device or other threads sums are
 rounded otherwise, and weights differ in their last bits."""
 

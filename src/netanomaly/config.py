@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, mo
 from netanomaly.config_errors import explain
 from netanomaly.config_fields import AutoSpanField, Listed, Section
 from netanomaly.config_model import ModelConfig
+from netanomaly.config_tracking import TrackingConfig
 from netanomaly.data.channels import LEVELS
 from netanomaly.data.schema import UNITS, Kind
 from netanomaly.durations import check_gap, parse_duration
@@ -61,6 +62,7 @@ class MetricConfig(Section):
     column: str | None = None  # header of the source column
     unit: Annotated[str, AfterValidator(_check_unit)] = "1"  # as in the file; converted to the base unit
     kind: Kind = "gauge"  # counter: a running total, becomes a rate per second
+    query: str | None = Field(default=None, min_length=1)  # PromQL, for rows from Prometheus
     measured: bool = True  # false: these files do not have it; it counts as missing in every row
 
 
@@ -236,6 +238,7 @@ class Config(Section):
     model: ModelConfig = ModelConfig()
     training: TrainingConfig = TrainingConfig()
     alarms: AlarmsConfig = AlarmsConfig()
+    tracking: TrackingConfig = TrackingConfig()
     seed: int = Field(default=0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     threads: int | None = Field(default=None, ge=1, le=1024)  # CPU threads; default: PyTorch's choice

@@ -29,6 +29,7 @@ from netanomaly.model.ensemble import Ensemble
 from netanomaly.prepare import Prepared
 from netanomaly.training import trainer
 from netanomaly.training.extremes import most_extreme
+from netanomaly.training.recipe import OnEpoch
 
 Levels = Literal["hidden", "seen", "both"]
 Initial = Callable[[NetworkAnomalyClassifier, int], None]
@@ -100,19 +101,21 @@ def fit_members(
     log_path: Path,
     initial: Initial | None = None,
     checkpoints: Checkpoints | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> Learnt:
     """Train as many members as the config says of each kind that may be wanted, and keep what validation prefers.
 
     Args:
         initial: None: random weights, or a language model's pretrained ones.
         checkpoints: to go on from, and to write; None: none.
+        on_epoch: is told of every epoch of every member.
 
     Raises:
         KeyboardInterrupt, TrainingError: training was stopped before there was an epoch to keep. Later, the outcome
             holds what stopped it, and the members are those that were done.
     """
     config = prepared.config
-    workshop = _Workshop(prepared, channels, classes, device, log_path, initial, checkpoints)
+    workshop = _Workshop(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch)
     found, seconds, stopped_by = _train_all(workshop, config)
     candidates: dict[Levels, list[_Member]] = dict(found)
     if len(found) == 2:
@@ -165,9 +168,11 @@ class _Workshop:
         log_path: Path,
         initial: Initial | None,
         checkpoints: Checkpoints | None,
+        on_epoch: OnEpoch | None,
     ) -> None:
         self.config, self.classes, self.device, self.log_path = prepared.config, classes, device, log_path
         self.channels, self.initial, self.checkpoints = channels.count, initial, checkpoints
+        self.on_epoch = on_epoch
         self.metrics = [metric.name for metric in prepared.config.data.metrics]
         self.training, self.validation = (
             labelled_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION)
@@ -207,6 +212,7 @@ class _Workshop:
                 hide=build_metric_dropout(self.config, self.channels),
                 checkpoint=None if kept is None else kept.part(place + 1),
                 extremes=lambda batch: most_extreme(batch, training.series, self.metrics),
+                on_epoch=self.on_epoch,
             )
             if kept is not None and outcome.stopped_by is None:
                 kept.keep(place + 1, model, outcome)

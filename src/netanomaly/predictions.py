@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -45,10 +45,8 @@ def label_files(
     """Label every row of the files, in order, and write the answers; the file appears whole or not at all.
 
     Args:
-        out: CSV, CSV.gz or Parquet; `STANDARD_OUTPUT`: CSV; None: nowhere, the rows are for the collector alone.
-        collector: takes all rows with their probabilities as well.
         chunk_rows: rows in memory at a time; 0: all.
-        raw_text: names that a spreadsheet would run as formulas are written into a CSV as they are.
+        out, raw_text: as `collector`, of `label_tables`.
 
     Returns:
         How many rows there were.
@@ -56,11 +54,40 @@ def label_files(
     Raises:
         DataError: see `ChunkedPredictor.label`; answers on standard output may be there already.
     """
+    return _write(predictor, _answers(predictor, files, chunk_rows), out, collector, raw_text)
+
+
+def label_tables(
+    predictor: Predictor,
+    tables: Iterable[Table],
+    out: Path | None,
+    collector: AlarmCollector | None = None,
+    *,
+    raw_text: bool = False,
+) -> int:
+    """The same for the rows of tables, each series in order of time from table to table.
+
+    Args:
+        out: CSV, CSV.gz or Parquet; `STANDARD_OUTPUT`: CSV; None: nowhere, the rows are for the collector alone.
+        collector: takes all rows with their probabilities as well.
+        raw_text: names that a spreadsheet would run as formulas are written into a CSV as they are.
+    """
+    return _write(predictor, ChunkedPredictor(predictor).answer(tables), out, collector, raw_text)
+
+
+def _write(
+    predictor: Predictor,
+    answered: Iterable[tuple[Table, NDArray[np.float64]]],
+    out: Path | None,
+    collector: AlarmCollector | None,
+    raw_text: bool,
+) -> int:
+    """Write what was answered, tell the collector, count."""
     rows = empty = unknown = 0
     shown = log.isEnabledFor(logging.INFO) and out != STANDARD_OUTPUT
     hidden = None if shown else True  # None: shown on a terminal
     with _writer(out, raw_text) as write, tqdm(desc="labelling", unit=" rows", unit_scale=True, disable=hidden) as bar:
-        for table, answers in _answers(predictor, files, chunk_rows):
+        for table, answers in answered:
             if out is not None:
                 write(predictor.labelled(table, answers))
             if collector is not None:

@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
+from netanomaly.alarms.live import LiveAlarms
 from netanomaly.alarms.raising import AlarmCollector
 from netanomaly.build import build_device, build_grid, build_grid_spans, build_input_format, build_spans, threads
 from netanomaly.build_members import build_model
@@ -105,6 +106,10 @@ class Predictor:
         answers = self.answer(table)
         collector.add(table.series, table.times, answers[:, :-1], answers[:, -1])
         return incident_table(collector.alarms(), form.times, collector.interval_ns)
+
+    def live_alarms(self) -> LiveAlarms:
+        """What makes alarms of rows as they come, as the bundle decides."""
+        return LiveAlarms(self.decisions.alarms, self.classes, build_grid_spans(self.config).interval_ns)
 
     def collector(self) -> AlarmCollector:
         """What makes alarms of rows and their probabilities, as the bundle decides."""

@@ -25,6 +25,7 @@ from netanomaly.build import (
     threads,
     warn_of_weights,
 )
+from netanomaly.build_tracking import trackers
 from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.checkpoints import DIRECTORY as CHECKPOINT
 from netanomaly.checkpoints import Checkpoints, identity
@@ -53,6 +54,8 @@ from netanomaly.run_directory import (
     refuse_to_replace,
 )
 from netanomaly.scoring import Scored, score
+from netanomaly.tracking.tracker import Trackers
+from netanomaly.training.recipe import OnEpoch
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +99,7 @@ def train(
     start = read_start(checked)
     training = identity(prepared, None if start is None else start.facts())
     make_directory(directory)
-    with locked(directory), threads(checked):
+    with locked(directory), threads(checked), trackers(checked) as told:
         checkpoints = Checkpoints(directory / CHECKPOINT)
         if resume and checkpoints.exist:
             checkpoints.check(training)
@@ -110,7 +113,7 @@ def train(
                 log.info("nothing to go on with: training starts")
             checkpoints.begin(training)
         make_ready(directory)
-        return _train(prepared, device, directory, checkpoints, evaluated)
+        return _train(prepared, device, directory, checkpoints, told, evaluated)
 
 
 def _train(
@@ -118,11 +121,12 @@ def _train(
     device: torch.device,
     directory: Path,
     checkpoints: Checkpoints,
+    told: Trackers,
     evaluated: Callable[[Predictor, Scored], None] | None,
 ) -> Predictor:
     """Learn, save, evaluate; in a directory that is ready for it."""
     try:
-        bundle, outcome = fit_bundle(prepared, device, directory / LOG, checkpoints)
+        bundle, outcome = fit_bundle(prepared, device, directory / LOG, checkpoints, told.log_epoch)
     except TrainingError:
         checkpoints.clear()  # going on would come to the same
         raise
@@ -153,6 +157,7 @@ def _train(
     if prepared.report["test"]["rows"]:
         scored = score(predictor, prepared)
         write_json(directory / EVALUATION, scored.report)
+        told.log_evaluation(scored.report)
         if evaluated is not None:
             evaluated(predictor, scored)
     checkpoints.finish()
@@ -168,7 +173,11 @@ def _resolved(config: Config) -> Config:
 
 
 def fit_bundle(
-    prepared: Prepared, device: torch.device, log_path: Path, checkpoints: Checkpoints | None = None
+    prepared: Prepared,
+    device: torch.device,
+    log_path: Path,
+    checkpoints: Checkpoints | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> tuple[Bundle, Outcome]:
     """Channels, classes and trained members from the training and validation parts.
 
@@ -185,7 +194,7 @@ def fit_bundle(
         data, levels = prepared.config.data, prepared.config.channels.levels
         adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal, levels)
         channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
-    learnt = fit_members(prepared, channels, classes, device, log_path, initial, checkpoints)
+    learnt = fit_members(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
     facts = {**_facts(prepared, learnt.outcome, start), "reference": measured}
     plain = Decisions.plain(classes, prepared.config.data.normal)

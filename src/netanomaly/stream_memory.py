@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,11 @@ class StreamMemory:
     def series(self) -> list[str]:
         """The series that have a slot."""
         return list(self._slots.places)
+
+    @property
+    def alive(self) -> KeysView[str]:
+        """The same, as they are at any time."""
+        return self._slots.places.keys()
 
     @property
     def known(self) -> list[str]:

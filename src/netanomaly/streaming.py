@@ -7,7 +7,7 @@ and what the sequence model remembers of a row (keys and values). A new row comp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -153,6 +153,11 @@ class StreamingPredictor:
     def series(self) -> list[str]:
         """The series of which something is known, forgotten ones last."""
         return self._memory.known
+
+    @property
+    def alive(self) -> KeysView[str]:
+        """The series that are not forgotten."""
+        return self._memory.alive
 
     @property
     def too_early(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from netanomaly.training.losses import ClassWeights
@@ -40,3 +41,7 @@ class EpochRecord:
     learning_rate: float
     validation_macro_f1: float
     seconds: float
+
+
+OnEpoch = Callable[[EpochRecord], None]
+"""Is told of an epoch when it has ended."""

@@ -23,7 +23,7 @@ from netanomaly.interrupts import PatientSignals, Terminated, patient
 from netanomaly.training.engine import EpochSums, NonFiniteLoss, train_epoch
 from netanomaly.training.losses import class_weights
 from netanomaly.training.progress import Progress, load_progress, save_progress
-from netanomaly.training.recipe import EpochRecord, Recipe
+from netanomaly.training.recipe import EpochRecord, OnEpoch, Recipe
 from netanomaly.training.schedule import learning_rate_factor
 
 log = logging.getLogger(__name__)
@@ -62,6 +62,7 @@ def fit(
     hide: Callable[[Tensor], Tensor] | None = None,
     checkpoint: Path | None = None,
     extremes: Callable[[Batch], str] | None = None,
+    on_epoch: OnEpoch | None = None,
 ) -> Outcome:
     """Train the model in place.
 
@@ -81,6 +82,7 @@ def fit(
         hide: takes metrics out of the channels of a batch; see `MetricDropout`.
         checkpoint: file to go on from, if it is there; written every `recipe.save_steps` steps and after each epoch.
         extremes: says what stands out in a batch whose loss is not finite.
+        on_epoch: is told of every epoch that ends; not of those that a checkpoint goes on from.
 
     Raises:
         KeyboardInterrupt, TrainingError: what stopped training before there was an epoch to keep; `Terminated` in any
@@ -89,7 +91,7 @@ def fit(
     """
     title = "training" if members == 1 else f"training {member} of {members}"
     trainer = _Trainer(
-        model, training, score, history, recipe, seed, log_path, member, title, hide, checkpoint, extremes
+        model, training, score, history, recipe, seed, log_path, member, title, hide, checkpoint, extremes, on_epoch
     )
     return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
@@ -111,10 +113,12 @@ class _Trainer:
         hide: Callable[[Tensor], Tensor] | None,
         checkpoint: Path | None,
         extremes: Callable[[Batch], str] | None,
+        on_epoch: OnEpoch | None,
     ) -> None:
         self.model, self.training, self.score = model, training, score
         self.history, self.recipe, self.seed, self.log_path, self.member = history, recipe, seed, log_path, member
         self.title, self.hide, self.checkpoint, self.extremes = title, hide, checkpoint, extremes
+        self.on_epoch = on_epoch
         groups = _parameter_groups(model, recipe.weight_decay)
         self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
         self.epochs, self.total_steps = self._lengths()
@@ -225,6 +229,8 @@ class _Trainer:
         record = EpochRecord(self.member, now.epoch, now.step, loss, norm, now.rate, value, seconds)
         now.records.append(record)
         write_log(self.log_path, [record])
+        if self.on_epoch is not None:
+            self.on_epoch(record)
         now.batch, now.sums = 0, EpochSums()
         if not told:
             shown = "none" if loss is None else f"{loss:.3f}"

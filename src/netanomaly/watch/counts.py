@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +25,8 @@ ANSWERED = "already answered"
 HEADER = "header again"
 """A line with the names of the columns."""
 
+BOUNDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, math.inf)
+"""Seconds by which batches are counted."""
 IN_FULL = 10
 """Lines of a kind that are told with all that is wrong; further ones are counted."""
 SUMMARY_SECONDS = 60.0
@@ -39,6 +43,8 @@ class Counts:
         left_out: lines by what was wrong with them.
         begun_again: series that started anew after a time that was wrong.
         too_early: series that had been forgotten when they went on where they had stopped.
+        newest: time of the latest row that was answered, in ns since 1970; None: there was none yet.
+        within: batches by the seconds that they took at most, of `BOUNDS`.
         slowest: seconds that a batch took at most, from its arrival to its answers.
         seconds: that all batches took.
     """
@@ -48,12 +54,15 @@ class Counts:
     left_out: Counter[str] = field(default_factory=Counter)
     begun_again: int = 0
     too_early: int = 0
+    newest: int | None = None
+    within: Counter[float] = field(default_factory=Counter)
     slowest: float = 0.0
     seconds: float = 0.0
 
     def took(self, seconds: float) -> None:
         """A batch was answered in so many seconds."""
         self.seconds, self.slowest = self.seconds + seconds, max(self.slowest, seconds)
+        self.within[BOUNDS[bisect_left(BOUNDS, seconds)]] += 1
 
 
 class LeftOut:

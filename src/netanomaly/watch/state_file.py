@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from netanomaly.alarms.live import LiveAlarms
+from netanomaly.errors import DataError
 from netanomaly.streaming import StreamingPredictor
 from netanomaly.watch.place import Place
 
@@ -18,14 +20,14 @@ MOST = 0.05
 
 
 class StateFile:
-    """Saves what a stream knows together with the place of the input that it has taken.
+    """Saves what a stream knows and which incidents go on, with the place of the input that it has taken.
 
     Args:
         every: seconds between two savings, longer if a saving takes more than `MOST` of them.
     """
 
-    def __init__(self, path: Path, stream: StreamingPredictor, every: float) -> None:
-        self.path, self._stream, self._every = path, stream, every
+    def __init__(self, path: Path, stream: StreamingPredictor, alarms: LiveAlarms, every: float) -> None:
+        self.path, self._stream, self._alarms, self._every = path, stream, alarms, every
         self._next = time.monotonic() + every
         self._is_new = False
         for torn in path.parent.glob(f".{glob.escape(path.name[:100])}.????????.tmp"):  # of a process that was killed
@@ -40,6 +42,10 @@ class StateFile:
         if not self.path.exists():
             return None, {}
         found = self._stream.restore(self.path)
+        try:
+            self._alarms.restore(found.get("incidents", ()))
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"{self.path}: not a saved state of watch: {error}") from error
         place = found.get("place")
         behind = {str(name): int(count) for name, count in found.get("behind", {}).items()}
         return None if place is None else Place.of_json(place), behind
@@ -58,7 +64,11 @@ class StateFile:
     def save(self, place: Place | None, behind: Mapping[str, int]) -> None:
         """Save, whole or not at all."""
         begun = time.monotonic()
-        words = {"place": None if place is None else place.as_json(), "behind": dict(behind)}
+        words = {
+            "place": None if place is None else place.as_json(),
+            "behind": dict(behind),
+            "incidents": self._alarms.state(),
+        }
         self._stream.save(self.path, words)
         took = time.monotonic() - begun
         self._next, self._is_new = time.monotonic() + max(self._every, took / MOST), False

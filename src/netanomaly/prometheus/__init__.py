@@ -1,0 +1,1 @@
+"""Prometheus and its Alertmanager: rows from the one, incidents to the other, and what is told of a watch at work."""

@@ -1,0 +1,1 @@
+"""Trackers: whoever is told how a training goes, beside the run directory."""
