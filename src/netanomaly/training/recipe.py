@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from netanomaly.training.forward import Precision
 from netanomaly.training.losses import ClassWeights
 
 
@@ -26,6 +27,8 @@ class Recipe:
     metric_dropout: float
     patience: int | None
     save_steps: int | None
+    precision: Precision = "float32"
+    compile: bool = False
 
 
 @dataclass(frozen=True)
