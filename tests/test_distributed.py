@@ -19,7 +19,8 @@ import yaml
 from netanomaly.bundle import load_bundle
 from netanomaly.checkpoints import check_alike, difference
 from netanomaly.cli import main
-from netanomaly.errors import NetanomalyError, ProcessLost
+from netanomaly.errors import ConfigError, NetanomalyError, ProcessLost
+from netanomaly.run import train
 from netanomaly.training.world import ALONE
 from networks import network, settings
 
@@ -164,13 +165,11 @@ def test_the_first_key_that_differs_is_named() -> None:
     check_alike({"a": (1, 2)}, ALONE)
 
 
-def test_an_environment_that_names_no_meeting_place_is_an_error(tmp_path: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("MASTER_")}
-    result = subprocess.run(
-        [sys.executable, str(PROGRAM), "nowhere.yaml"],
-        env={**environment, "RANK": "0", "WORLD_SIZE": "2"},
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 2
-    assert re.match(r"netanomaly: the processes .* do not find each other .*start with torchrun", result.stderr)
+def test_an_environment_that_names_no_meeting_place_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(
+        ConfigError, match=r"the processes .* do not find each other .*WORLD_SIZE=2: start with torchrun"
+    ):
+        train({"data": {"metrics": ["x"]}})

@@ -25,7 +25,7 @@ def in_float32(lookup: Callable[Given, Tensor]) -> Callable[Given, Tensor]:
         if not torch.is_autocast_enabled(device):
             return lookup(*given, **named)
         with torch.autocast(device, enabled=False):
-            return lookup(*map(_exact, given), **{name: _exact(one) for name, one in named.items()})  # type: ignore[arg-type]
+            return lookup(*map(_exact, given), **{name: _exact(one) for name, one in named.items()})
 
     return exact
 
