@@ -18,6 +18,8 @@ from netanomaly.training.world import ALONE
 
 CPU = torch.device("cpu")
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+OF_PYTORCH = pytest.mark.filterwarnings("default::DeprecationWarning:torch", "default::UserWarning:torch")
+"""What it says of itself while it compiles."""
 CHOICES: list[dict[str, Any]] = [
     {},
     {"execution": "reference"},
@@ -79,9 +81,9 @@ def test_scoring_stays_in_float32() -> None:
 
 
 @pytest.mark.slow
+@OF_PYTORCH
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_compiled_it_gives_the_same_logits_and_gradients(precision: Precision) -> None:
-    pytest.importorskip("torch._inductor")
     model = _model()
     names = list(model.state_dict())
     _is_near(model, CPU, 1e-4 if precision == "float32" else 0.03, precision=precision, compiled=True)
@@ -105,5 +107,6 @@ def test_on_cuda_in_bfloat16_logits_and_gradients_are_those_of_float32_to_two_di
 
 @pytest.mark.cuda
 @CUDA
+@OF_PYTORCH
 def test_on_cuda_compiled_it_gives_the_same_logits_and_gradients() -> None:
     _is_near(_model(), torch.device("cuda"), 1e-3, compiled=True)
