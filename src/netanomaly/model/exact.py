@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 Given = ParamSpec("Given")
+_LOOKUPS: list[Callable[..., Tensor]] = []
+_OUTSIDE: dict[Callable[..., Tensor], Callable[..., Tensor]] = {}
+"""The same look-ups as what torch.compile does not look into; empty until something is to be compiled."""
 
 
 def in_float32(lookup: Callable[Given, Tensor]) -> Callable[Given, Tensor]:
@@ -18,16 +21,24 @@ def in_float32(lookup: Callable[Given, Tensor]) -> Callable[Given, Tensor]:
     Their forward and backward passes add into memory of their own, whose type autocast does not follow, and their
     weights are exponentials.
     """
+    _LOOKUPS.append(lookup)
 
     @wraps(lookup)
     def exact(*given: Given.args, **named: Given.kwargs) -> Tensor:
         device = next(one for one in (*given, *named.values()) if isinstance(one, Tensor)).device.type
+        found = _OUTSIDE.get(lookup, lookup)
         if not torch.is_autocast_enabled(device):
-            return lookup(*given, **named)
+            return found(*given, **named)
         with torch.autocast(device, enabled=False):
-            return lookup(*map(_exact, given), **{name: _exact(one) for name, one in named.items()})
+            return found(*map(_exact, given), **{name: _exact(one) for name, one in named.items()})
 
     return exact
+
+
+def leave_out_of_compiled() -> None:
+    """From here on torch.compile calls these look-ups as they are: their loops would take minutes to compile."""
+    for lookup in _LOOKUPS:
+        _OUTSIDE.setdefault(lookup, torch.compiler.disable(lookup))
 
 
 def _exact(one: Any) -> Any:

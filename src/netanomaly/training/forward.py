@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from netanomaly.errors import ConfigError
+from netanomaly.model.exact import leave_out_of_compiled
 from netanomaly.training.world import World
 
 Precision = Literal["float32", "bfloat16"]
@@ -32,6 +33,8 @@ def training_forward(
         precision: bfloat16: products of matrices are of bfloat16, parameters and their gradients stay float32.
         compiled: by torch.compile, at the first call.
     """
+    if compiled:
+        leave_out_of_compiled()
     inner: nn.Module = torch.compile(model) if compiled else model  # type: ignore[assignment]
     if not world.is_alone:
         with world.watched():
