@@ -38,7 +38,7 @@ def training_forward(
     inner: nn.Module = torch.compile(model) if compiled else model  # type: ignore[assignment]
     if not world.is_alone:
         with world.watched():
-            inner = DistributedDataParallel(inner, broadcast_buffers=False)  # they are tables, alike in all
+            inner = DistributedDataParallel(inner)
 
     def forward(channels: Tensor, valid: Tensor, stride: int) -> Tensor:
         with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
