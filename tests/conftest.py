@@ -104,5 +104,5 @@ def _has_children() -> bool:
 
 def _environment() -> dict[str, str]:
     """The environment, without what pytest, and torch and scikit-learn on being imported, put there."""
-    others = ("PYTEST_", "KMP_", "TORCHINDUCTOR_")
+    others = ("PYTEST_", "KMP_", "TORCHINDUCTOR_", "_TORCHINDUCTOR_")
     return {key: value for key, value in os.environ.items() if not key.startswith(others)}

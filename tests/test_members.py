@@ -239,7 +239,7 @@ def test_nothing_is_chosen_on_test_rows(tmp_path: Path, by: str) -> None:
 def _scored(monkeypatch: pytest.MonkeyPatch, given: dict[str, float]) -> None:
     """Validation scores by what a model sees, in the place of real ones."""
 
-    def score(_rows: Any, model: Any, _device: torch.device) -> float:
+    def score(_rows: Any, model: Any, _device: torch.device, *_: Any) -> float:
         if not isinstance(model, Ensemble):
             return 0.5
         hides = [getattr(model, f"view_{number}") is not None for number in range(len(model.members))]

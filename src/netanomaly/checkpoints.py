@@ -24,13 +24,13 @@ from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import TEMPORARY, write_json
 from netanomaly.prepare import Prepared
 from netanomaly.training.checkpoint import check_weights, load_checkpoint, save_checkpoint
-from netanomaly.training.recipe import EpochRecord
-from netanomaly.training.trainer import Outcome
+from netanomaly.training.recipe import EpochRecord, Outcome
+from netanomaly.training.world import ALONE, World
 
 DIRECTORY, ABOUT = "checkpoint", "run.json"
-_FREE = {"run_dir", "device", "threads", "alarms", "tracking", "data.root", "training.save_steps"}
-"""Keys that may change between one start of a training and the next; with another device or other threads sums are
-rounded otherwise, and weights differ in their last bits."""
+_FREE = {"run_dir", "device", "threads", "alarms", "tracking", "data.root", "training.save_steps", "training.compile"}
+"""Keys that may change between one start of a training and the next, as the number of processes may; with another
+device or number, other threads or compiled code sums are rounded otherwise, and weights differ in their last bits."""
 
 
 class Checkpoints:
@@ -60,12 +60,11 @@ class Checkpoints:
         before = self._about().get("training", {})
         if not isinstance(before, dict):
             raise BundleError(f"{self.directory / ABOUT}: not of a training; --overwrite starts afresh")
-        for key in sorted(before.keys() | training.keys()):
-            if before.get(key) != training.get(key):
-                raise ConfigError(
-                    f"--resume: {key} is {_short(training.get(key))}, and was {_short(before.get(key))} when the "
-                    f"training in {self.directory.parent} began; set it back, or start afresh with --overwrite"
-                )
+        if (key := difference(before, training)) is not None:
+            raise ConfigError(
+                f"--resume: {key} is {_short(training.get(key))}, and was {_short(before.get(key))} when the "
+                f"training in {self.directory.parent} began; set it back, or start afresh with --overwrite"
+            )
 
     def finish(self) -> None:
         """The training came to its end: nobody will go on with it."""
@@ -98,16 +97,19 @@ class Checkpoints:
         save_checkpoint(self._done(member), model.state_dict(), facts)
         self.part(member).unlink(missing_ok=True)
 
-    def kept(self, member: int, model: nn.Module) -> Outcome | None:
+    def kept(self, member: int, model: nn.Module, world: World = ALONE) -> Outcome | None:
         """What became of a member that is done, its weights put into the model; None: it is not.
+
+        Args:
+            world: the first process reads the file for all.
 
         Raises:
             BundleError: the file is damaged, or of another model.
         """
         path = self._done(member)
-        if not path.exists():
+        if not world.first_says(path.exists()):
             return None
-        saved = load_checkpoint(path)
+        saved = load_checkpoint(path, world)
         try:
             facts = dict(saved.facts)
             records = tuple(EpochRecord(**record) for record in facts.pop("records"))
@@ -144,6 +146,23 @@ def identity(prepared: Prepared, start: Mapping[str, Any] | None) -> dict[str, A
         "the bundle to start from": start,
         "the version of PyTorch": torch.__version__,
     }
+
+
+def check_alike(training: Mapping[str, Any], world: World) -> None:
+    """Raise a ConfigError, in all processes, if one of them is about another training than the first."""
+    mine = json.loads(json.dumps(training))
+    of_first = json.loads(world.broadcast_bytes(json.dumps(training).encode()))
+    with world.alike():
+        if (key := difference(of_first, mine)) is not None:
+            raise ConfigError(
+                f"{key} is {_short(mine.get(key))}, and {_short(of_first.get(key))} in the first process; all need "
+                "the same config, data and version of PyTorch"
+            )
+
+
+def difference(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+    """The first key, by the alphabet, that has not the same value in both."""
+    return next((key for key in sorted(one.keys() | other.keys()) if one.get(key) != other.get(key)), None)
 
 
 def _rows_digest(prepared: Prepared) -> str:

@@ -38,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NetanomalyError as error:
         if options.debug:
             raise
-        print(f"netanomaly: {_one_line(str(error))}", file=sys.stderr)
+        if not error.is_told:
+            print(f"netanomaly: {_one_line(str(error))}", file=sys.stderr)
         return error.exit_code
     except Terminated:
         print("netanomaly: terminated", file=sys.stderr)

@@ -214,6 +214,8 @@ class TrainingConfig(Section):
     patience: int | None = Field(default=None, ge=1)  # epochs without a better validation score before stopping;
     # the best epoch is kept then, else the last
     save_steps: int | None = Field(default=100, ge=1)  # a checkpoint every so many steps, beside that of each epoch
+    precision: Literal["float32", "bfloat16"] = "float32"  # of products of matrices in training; weights are float32
+    compile: bool = False  # the steps of training, by torch.compile
 
     @model_validator(mode="after")
     def _stride_fits(self) -> Self:

@@ -7,6 +7,8 @@ class NetanomalyError(Exception):
     """Base of every error the package raises on purpose: one line, for people."""
 
     exit_code = 1
+    is_told = False
+    """Whether another process tells it: one of many that have it."""
 
 
 class ConfigError(NetanomalyError):
@@ -29,5 +31,11 @@ class BundleError(NetanomalyError):
 
 class TrainingError(NetanomalyError):
     """Training cannot go on: the loss or a gradient is not a finite number."""
+
+    exit_code = 5
+
+
+class ProcessLost(NetanomalyError):
+    """A process that trained together with this one has ended. What was saved is there to go on with."""
 
     exit_code = 5

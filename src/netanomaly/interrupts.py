@@ -79,9 +79,13 @@ class PatientSignals:
         self._waiting: int | None = None
 
     @property
-    def waiting(self) -> bool:
-        """Whether one has come."""
-        return self._waiting is not None
+    def waiting(self) -> int | None:
+        """The number of the one that has come."""
+        return self._waiting
+
+    def take(self, number: int) -> None:
+        """As if this one had come, since it has come to another process."""
+        self._waiting = number
 
     def hear(self) -> None:
         """Do now what would have been done when the signal came: with most handlers, raise."""

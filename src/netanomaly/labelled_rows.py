@@ -17,6 +17,7 @@ from netanomaly.model.classifier import NetworkAnomalyClassifier
 from netanomaly.model.ensemble import Ensemble
 from netanomaly.prepare import Prepared
 from netanomaly.training.engine import segment_logits
+from netanomaly.training.world import ALONE, World
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,9 @@ class LabelledRows:
             return self
         return replace(self, segments=[replace(one, channels=one.channels[:, view]) for one in self.segments])
 
-    def score(self, model: NetworkAnomalyClassifier | Ensemble, device: torch.device) -> float:
-        """A model's macro-F1 on these rows."""
-        logits = segment_logits(model, self.segments, len(self.names), model.history_rows, device)
+    def score(self, model: NetworkAnomalyClassifier | Ensemble, device: torch.device, world: World = ALONE) -> float:
+        """A model's macro-F1 on these rows, each computed by one of the processes and counted once."""
+        logits = segment_logits(model, self.segments, len(self.names), model.history_rows, device, world)
         predicted = [
             np.where(segment.valid[mask], self.names[rows[mask].argmax(axis=1)], NO_DATA)
             for rows, segment, mask in zip(logits, self.segments, self.masks, strict=True)

@@ -30,6 +30,8 @@ from netanomaly.prepare import Prepared
 from netanomaly.training import trainer
 from netanomaly.training.extremes import most_extreme
 from netanomaly.training.recipe import OnEpoch
+from netanomaly.training.recipe import Outcome as MemberOutcome
+from netanomaly.training.world import ALONE, World
 
 Levels = Literal["hidden", "seen", "both"]
 Initial = Callable[[NetworkAnomalyClassifier, int], None]
@@ -51,7 +53,7 @@ class Outcome:
         parameters: of all members kept.
     """
 
-    members: tuple[trainer.Outcome, ...]
+    members: tuple[MemberOutcome, ...]
     levels: Levels
     validation_macro_f1: float
     candidates: Mapping[Levels, float]
@@ -90,7 +92,7 @@ class Learnt:
 class _Member:
     model: NetworkAnomalyClassifier
     view: list[int] | None
-    outcome: trainer.Outcome
+    outcome: MemberOutcome
 
 
 def fit_members(
@@ -102,6 +104,7 @@ def fit_members(
     initial: Initial | None = None,
     checkpoints: Checkpoints | None = None,
     on_epoch: OnEpoch | None = None,
+    world: World = ALONE,
 ) -> Learnt:
     """Train as many members as the config says of each kind that may be wanted, and keep what validation prefers.
 
@@ -109,13 +112,14 @@ def fit_members(
         initial: None: random weights, or a language model's pretrained ones.
         checkpoints: to go on from, and to write; None: none.
         on_epoch: is told of every epoch of every member.
+        world: this process and those that it trains with; all come to the same.
 
     Raises:
         KeyboardInterrupt, TrainingError: training was stopped before there was an epoch to keep. Later, the outcome
             holds what stopped it, and the members are those that were done.
     """
     config = prepared.config
-    workshop = _Workshop(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch)
+    workshop = _Workshop(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch, world)
     found, seconds, stopped_by = _train_all(workshop, config)
     candidates: dict[Levels, list[_Member]] = dict(found)
     if len(found) == 2:
@@ -124,7 +128,7 @@ def fit_members(
         levels: Ensemble([member.model for member in some], [member.view for member in some]).to(device)
         for levels, some in candidates.items()
     }
-    scores = {levels: workshop.validation.score(model, device) for levels, model in models.items()}
+    scores = {levels: workshop.validation.score(model, device, world) for levels, model in models.items()}
     levels = preferred(scores) if config.channels.levels == "auto" else list(scores)[-1]  # all that was asked for
     kept = candidates[levels]
     outcome = Outcome(
@@ -169,10 +173,11 @@ class _Workshop:
         initial: Initial | None,
         checkpoints: Checkpoints | None,
         on_epoch: OnEpoch | None,
+        world: World,
     ) -> None:
         self.config, self.classes, self.device, self.log_path = prepared.config, classes, device, log_path
-        self.channels, self.initial, self.checkpoints = channels.count, initial, checkpoints
         self.on_epoch = on_epoch
+        self.channels, self.initial, self.checkpoints, self.world = channels.count, initial, checkpoints, world
         self.metrics = [metric.name for metric in prepared.config.data.metrics]
         self.training, self.validation = (
             labelled_rows(prepared, channels, part, classes) for part in (TRAIN, VALIDATION)
@@ -185,7 +190,7 @@ class _Workshop:
         (view,) = build_views(_settled(self.config, kind, 1), self.channels)
         training, validation = self.training.seen(view), self.validation.seen(view)
         seed = member_seed(self.config.seed, place)
-        kept = self.checkpoints
+        kept, world = self.checkpoints, self.world
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             torch.manual_seed(seed)
             seen = self.channels if view is None else len(view)
@@ -194,13 +199,14 @@ class _Workshop:
             model = build_member(self.config, among, seen, len(self.classes), pretrained=fresh).to(self.device)
             if self.initial is not None:
                 self.initial(model, place)
-            if kept is not None and (done := kept.kept(place + 1, model)) is not None:
-                trainer.write_log(self.log_path, done.records)
+            if kept is not None and (done := kept.kept(place + 1, model, world)) is not None:
+                if world.is_first:
+                    trainer.write_log(self.log_path, done.records)
                 return _Member(model, view, done)
             outcome = trainer.fit(
                 model,
                 training.segments,
-                lambda: validation.score(model, self.device),
+                lambda: validation.score(model, self.device, world),
                 self.counts,
                 model.history_rows,
                 build_recipe(self.config),
@@ -213,8 +219,9 @@ class _Workshop:
                 checkpoint=None if kept is None else kept.part(place + 1),
                 extremes=lambda batch: most_extreme(batch, training.series, self.metrics),
                 on_epoch=self.on_epoch,
+                world=world,
             )
-            if kept is not None and outcome.stopped_by is None:
+            if kept is not None and outcome.stopped_by is None and world.is_first:
                 kept.keep(place + 1, model, outcome)
         return _Member(model, view, outcome)
 

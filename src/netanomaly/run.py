@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -28,7 +29,7 @@ from netanomaly.build import (
 from netanomaly.build_tracking import trackers
 from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.checkpoints import DIRECTORY as CHECKPOINT
-from netanomaly.checkpoints import Checkpoints, identity
+from netanomaly.checkpoints import Checkpoints, check_alike, identity
 from netanomaly.config import Config, load_config, parse_config
 from netanomaly.data.channels import Channels
 from netanomaly.data.splits import TRAIN
@@ -39,7 +40,7 @@ from netanomaly.errors import TrainingError
 from netanomaly.files import write_json, write_text
 from netanomaly.locks import locked
 from netanomaly.members import Outcome, fit_members
-from netanomaly.predictor import Predictor, load
+from netanomaly.predictor import Predictor
 from netanomaly.prepare import Frames, Prepared, prepare
 from netanomaly.run_directory import (
     EVALUATION,
@@ -54,8 +55,10 @@ from netanomaly.run_directory import (
     refuse_to_replace,
 )
 from netanomaly.scoring import Scored, score
+from netanomaly.sharing import shared_predictor
 from netanomaly.tracking.tracker import Trackers
 from netanomaly.training.recipe import OnEpoch
+from netanomaly.training.world import ALONE, World, joined
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +73,9 @@ def train(
     evaluated: Callable[[Predictor, Scored], None] | None = None,
 ) -> Predictor:
     """Train, save the bundle in the config's `run_dir`, evaluate on the test part, and return the predictor.
+
+    Started by torchrun, all of its processes train one bundle together, and it comes back in each of them; the first
+    writes and evaluates.
 
     Args:
         config: path of a YAML file, a dict, or a config.
@@ -86,34 +92,53 @@ def train(
         DataError: the data are wrong.
         BundleError: there is no bundle at `training.init_from`, or it is damaged.
         TrainingError: the loss is not a finite number any more.
-        KeyboardInterrupt: Ctrl-C. The last two after saving what was learnt so far, if an epoch was finished.
+        ProcessLost: another process of the training has ended; `resume` goes on, with as many processes or others.
+        KeyboardInterrupt: Ctrl-C. It and TrainingError after saving what was learnt so far, if an epoch was finished.
             `Terminated`, for SIGTERM, after saving no more than what `resume` needs.
     """
-    checked = _resolved(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
-    warn_of_weights(checked)
-    directory = Path(checked.run_dir)
-    device = build_device(checked.device)
-    refuse_to_replace(directory, overwrite or resume)
-    prepared = prepare(checked, frames)
-    _tell_split(prepared.report)
-    start = read_start(checked)
-    training = identity(prepared, None if start is None else start.facts())
-    make_directory(directory)
-    with locked(directory), threads(checked), trackers(checked) as told:
-        checkpoints = Checkpoints(directory / CHECKPOINT)
-        if resume and checkpoints.exist:
-            checkpoints.check(training)
-            checkpoints.tidy()
-            if checkpoints.complete:
-                log.info("%s: the training came to its end already", directory)
-                return load(directory, device=checked.device)
-        else:
-            refuse_to_replace(directory, overwrite or resume)  # by now another process may have made a run
-            if resume:
-                log.info("nothing to go on with: training starts")
-            checkpoints.begin(training)
-        make_ready(directory)
-        return _train(prepared, device, directory, checkpoints, told, evaluated)
+    with joined() as world, ExitStack() as held:
+        with world.alike():
+            checked = _resolved(load_config(Path(config) if isinstance(config, PathLike) else config, overrides))
+            warn_of_weights(checked)
+            directory = Path(checked.run_dir)
+            device = world.device(build_device(checked.device))
+            if world.is_first:
+                refuse_to_replace(directory, overwrite or resume)
+            prepared = prepare(checked, frames)
+            _tell_split(prepared.report)
+            start = read_start(checked)
+            training = identity(prepared, None if start is None else start.facts())
+        check_alike({**training, "the kind of device": device.type}, world)
+        checkpoints, is_complete, told = Checkpoints(directory / CHECKPOINT), False, Trackers([])
+        held.enter_context(threads(checked))
+        with world.alike():
+            if world.is_first:
+                make_directory(directory)
+                held.enter_context(locked(directory))
+                is_complete = _is_complete(checkpoints, training, overwrite=overwrite, resume=resume)
+                if not is_complete:
+                    told = held.enter_context(trackers(checked))
+        if world.first_says(is_complete):
+            log.info("%s: the training came to its end already", directory)
+            return shared_predictor(directory, checked.device, world)
+        return _train(prepared, device, directory, checkpoints, told, evaluated, world)
+
+
+def _is_complete(checkpoints: Checkpoints, training: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
+    """Whether nothing is left to train; if not, the run's directory is ready for it."""
+    directory = checkpoints.directory.parent
+    if resume and checkpoints.exist:
+        checkpoints.check(training)
+        checkpoints.tidy()
+        if checkpoints.complete:
+            return True
+    else:
+        refuse_to_replace(directory, overwrite or resume)  # by now another process may have made a run
+        if resume:
+            log.info("nothing to go on with: training starts")
+        checkpoints.begin(training)
+    make_ready(directory)
+    return False
 
 
 def _train(
@@ -123,16 +148,25 @@ def _train(
     checkpoints: Checkpoints,
     told: Trackers,
     evaluated: Callable[[Predictor, Scored], None] | None,
+    world: World,
 ) -> Predictor:
-    """Learn, save, evaluate; in a directory that is ready for it."""
+    """Learn, save, evaluate; in a directory that is ready for it. With others, only the first process saves."""
     try:
-        bundle, outcome = fit_bundle(prepared, device, directory / LOG, checkpoints, told.log_epoch)
+        bundle, outcome = learn(prepared, device, directory / LOG, checkpoints, told.log_epoch, world)
+        with world.alike():
+            if world.is_first:
+                bundle = settle(bundle, prepared, device)
     except TrainingError:
-        checkpoints.clear()  # going on would come to the same
+        if world.is_first:
+            checkpoints.clear()  # going on would come to the same
         raise
     except KeyboardInterrupt:
         log.warning("stopped; --resume goes on with it")
         raise
+    if not world.is_first:
+        if outcome.stopped_by is not None:
+            raise outcome.stopped_by
+        return shared_predictor(directory, device.type, world)
     for name in (EVALUATION, REPORT):  # only now that there is something to replace it all with
         (directory / name).unlink(missing_ok=True)
     write_text(directory / RESOLVED, bundle.config.to_yaml())
@@ -153,6 +187,8 @@ def _train(
         hint = "; --resume goes on with it" if goes_on else ""
         log.warning("stopped early; what was learnt so far is saved in %s%s", directory, hint)
         raise outcome.stopped_by
+    if not world.is_alone:
+        shared_predictor(directory, device.type, world)
     predictor = Predictor(bundle, device)
     if prepared.report["test"]["rows"]:
         scored = score(predictor, prepared)
@@ -177,12 +213,24 @@ def fit_bundle(
     device: torch.device,
     log_path: Path,
     checkpoints: Checkpoints | None = None,
-    on_epoch: OnEpoch | None = None,
 ) -> tuple[Bundle, Outcome]:
     """Channels, classes and trained members from the training and validation parts.
 
     Where the config names a bundle to start from, its `model` and `channels` have to be that bundle's.
     """
+    bundle, outcome = learn(prepared, device, log_path, checkpoints, None, ALONE)
+    return settle(bundle, prepared, device), outcome
+
+
+def learn(
+    prepared: Prepared,
+    device: torch.device,
+    log_path: Path,
+    checkpoints: Checkpoints | None,
+    on_epoch: OnEpoch | None,
+    world: World,
+) -> tuple[Bundle, Outcome]:
+    """The same bundle with nothing decided yet; every process of the world comes to it."""
     start = read_start(prepared.config)
     tell_useless_metrics(prepared)
     measured = training_reference(prepared)
@@ -194,12 +242,12 @@ def fit_bundle(
         data, levels = prepared.config.data, prepared.config.channels.levels
         adapted = adapt(start, build_input_format(data).metrics, channels, classes, data.normal, levels)
         channels, classes, initial = adapted.channels, adapted.classes, adapted.fill
-    learnt = fit_members(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch)
+    learnt = fit_members(prepared, channels, classes, device, log_path, initial, checkpoints, on_epoch, world)
     weights = {name: weight.cpu() for name, weight in learnt.model.state_dict().items()}
     facts = {**_facts(prepared, learnt.outcome, start), "reference": measured}
     plain = Decisions.plain(classes, prepared.config.data.normal)
     bundle = Bundle(learnt.config, channels, classes, weights, plain, facts)
-    return settle(bundle, prepared, device), learnt.outcome
+    return bundle, learnt.outcome
 
 
 def _fit_channels(prepared: Prepared) -> Channels:

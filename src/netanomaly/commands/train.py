@@ -35,6 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 def _run(options: argparse.Namespace) -> None:
     from netanomaly.run import train
     from netanomaly.run_directory import EVALUATION, REPORT
+    from netanomaly.training.world import is_first_process
 
     predictor = train(
         options.config,
@@ -43,6 +44,8 @@ def _run(options: argparse.Namespace) -> None:
         resume=options.resume,
         evaluated=None if options.no_report else _write_report,
     )
+    if not is_first_process():
+        return
     directory = Path(predictor.config.run_dir)
     _print_evaluation(directory / EVALUATION)
     if (directory / REPORT).exists():

@@ -22,12 +22,14 @@ from torch.nn.functional import pad
 
 from netanomaly.model.band import At, Bands, collect, compare, spread
 from netanomaly.model.choices import Normalise
+from netanomaly.model.exact import in_float32
 from netanomaly.model.lookup import for_each_query_head, weigh
 
 BLOCK = 32
 """Windows per block: more waste products outside the band, fewer make small matrices."""
 
 
+@in_float32
 def sliding_lookup(
     queries: Tensor,
     keys: Tensor,

@@ -20,6 +20,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from netanomaly.model.choices import Normalise
+from netanomaly.model.exact import in_float32
 from netanomaly.model.lookup import Relative, for_each_query_head, hide
 from netanomaly.model.masks import EVERYTHING, MaskRule
 
@@ -27,6 +28,7 @@ TILE = 512
 """Rows of a tile: large enough for fast products, small enough for their scores to stay in the cache."""
 
 
+@in_float32
 def tiled_lookup(
     queries: Tensor,
     keys: Tensor,

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from netanomaly.errors import BundleError
 from netanomaly.files import atomic
+from netanomaly.training.world import ALONE, World
 
 FACTS, DIGEST = "facts", "sha256"
 MOST_BYTES = 16 * 2**30
@@ -48,24 +49,26 @@ def save_checkpoint(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[st
         temporary.write_bytes(content)
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
+def load_checkpoint(path: Path, world: World = ALONE) -> Checkpoint:
     """Read a checkpoint and check it.
+
+    Args:
+        world: the first process reads it for all: the others may have no access to that disk.
 
     Raises:
         BundleError: it is not what was written.
     """
+    content = world.of_first(lambda: _read(path))
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ValueError(f"larger than {MOST_BYTES:,} bytes")
-        tensors = load(path.read_bytes())
+        tensors = load(content)
         digest = tensors.pop(DIGEST)
         if bytes(digest.tolist()) != _digest(tensors):
             raise ValueError("the SHA-256 of its content is not the one that was saved with it")
         facts = json.loads(bytes(tensors.pop(FACTS).tolist()))
         if not isinstance(facts, dict):
             raise ValueError("its facts are no JSON object")
-    except (OSError, KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
-        raise BundleError(f"{path}: not a whole checkpoint ({error}); --overwrite starts afresh") from error
+    except (KeyError, TypeError, ValueError, RecursionError, SafetensorError) as error:
+        raise _not_whole(path, error) from error
     return Checkpoint(tensors, facts)
 
 
@@ -75,6 +78,19 @@ def check_weights(weights: Mapping[str, Tensor], expected: Mapping[str, Tensor])
         found, wanted = weights.get(name), expected.get(name)
         if found is None or wanted is None or (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise ValueError(f"its weights are of another model: {name}")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ValueError(f"larger than {MOST_BYTES:,} bytes")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise _not_whole(path, error) from error
+
+
+def _not_whole(path: Path, error: Exception) -> BundleError:
+    return BundleError(f"{path}: not a whole checkpoint ({error}); --overwrite starts afresh")
 
 
 def _digest(tensors: Mapping[str, Tensor]) -> bytes:

@@ -14,6 +14,7 @@ from netanomaly.errors import BundleError
 from netanomaly.training.checkpoint import Checkpoint, check_weights, load_checkpoint, save_checkpoint
 from netanomaly.training.engine import EpochSums
 from netanomaly.training.recipe import EpochRecord
+from netanomaly.training.world import ALONE, World
 
 
 @dataclass
@@ -67,13 +68,15 @@ def save_progress(
     save_checkpoint(path, tensors | _random_states(model), progress.facts())
 
 
-def load_progress(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Progress, dict[str, Tensor]]:
+def load_progress(
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, world: World = ALONE
+) -> tuple[Progress, dict[str, Tensor]]:
     """Go on from a checkpoint: model, optimiser and random numbers are as they were; where it stood, the best weights.
 
     Raises:
         BundleError: the file is damaged, or of another model.
     """
-    saved = load_checkpoint(path)
+    saved = load_checkpoint(path, world)
     try:
         progress = Progress.from_facts(saved.facts)
         weights, best = _group(saved, "model"), _group(saved, "best")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from netanomaly.errors import TrainingError
+from netanomaly.training.forward import Precision
 from netanomaly.training.losses import ClassWeights
 
 
@@ -27,6 +29,8 @@ class Recipe:
     metric_dropout: float
     patience: int | None
     save_steps: int | None
+    precision: Precision = "float32"
+    compile: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,20 @@ class EpochRecord:
 
 OnEpoch = Callable[[EpochRecord], None]
 """Is told of an epoch when it has ended."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What training came to; the model holds the weights of the kept epoch: the last, or with patience the best.
+
+    Attributes:
+        epochs: that were finished.
+        records: of each of them, as in the log.
+    """
+
+    kept_epoch: int
+    validation_macro_f1: float
+    epochs: int
+    seconds: float
+    stopped_by: KeyboardInterrupt | TrainingError | None = None
+    records: tuple[EpochRecord, ...] = ()

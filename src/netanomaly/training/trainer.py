@@ -7,8 +7,8 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,32 +18,20 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from netanomaly.data.batches import Batch, ChannelSegment, batches, stretches
-from netanomaly.errors import TrainingError
+from netanomaly.errors import ProcessLost, TrainingError
 from netanomaly.interrupts import PatientSignals, Terminated, patient
 from netanomaly.training.engine import EpochSums, NonFiniteLoss, train_epoch
+from netanomaly.training.forward import compiler_errors, training_forward
 from netanomaly.training.losses import class_weights
+from netanomaly.training.optimizer import adamw
 from netanomaly.training.progress import Progress, load_progress, save_progress
-from netanomaly.training.recipe import EpochRecord, OnEpoch, Recipe
+from netanomaly.training.recipe import EpochRecord, OnEpoch, Outcome, Recipe
 from netanomaly.training.schedule import learning_rate_factor
+from netanomaly.training.sharding import own_batches
+from netanomaly.training.stops import Stops
+from netanomaly.training.world import ALONE, World
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What training came to; the model holds the weights of the kept epoch: the last, or with patience the best.
-
-    Attributes:
-        epochs: that were finished.
-        records: of each of them, as in the log.
-    """
-
-    kept_epoch: int
-    validation_macro_f1: float
-    epochs: int
-    seconds: float
-    stopped_by: KeyboardInterrupt | TrainingError | None = None
-    records: tuple[EpochRecord, ...] = ()
 
 
 def fit(
@@ -63,6 +51,7 @@ def fit(
     checkpoint: Path | None = None,
     extremes: Callable[[Batch], str] | None = None,
     on_epoch: OnEpoch | None = None,
+    world: World = ALONE,
 ) -> Outcome:
     """Train the model in place.
 
@@ -71,6 +60,9 @@ def fit(
     that is not finite end training early, once there is an epoch to keep; the outcome then holds what stopped it.
 
     A Ctrl-C or SIGTERM waits for the end of the step and for the checkpoint.
+
+    With other processes, each learns from its share of every batch, and all have the same weights after every step; the
+    first of them writes.
 
     Args:
         training: segments with targets at training rows only.
@@ -83,15 +75,31 @@ def fit(
         checkpoint: file to go on from, if it is there; written every `recipe.save_steps` steps and after each epoch.
         extremes: says what stands out in a batch whose loss is not finite.
         on_epoch: is told of every epoch that ends; not of those that a checkpoint goes on from.
+        world: this process and those that it trains with.
 
     Raises:
         KeyboardInterrupt, TrainingError: what stopped training before there was an epoch to keep; `Terminated` in any
             case, as somebody waits for the program to end.
         BundleError: the checkpoint is damaged, or of another model.
+        ProcessLost: another process has ended; what all had done before is saved.
+        ConfigError: the model cannot be compiled here.
     """
     title = "training" if members == 1 else f"training {member} of {members}"
     trainer = _Trainer(
-        model, training, score, history, recipe, seed, log_path, member, title, hide, checkpoint, extremes, on_epoch
+        model,
+        training,
+        score,
+        history,
+        recipe,
+        seed,
+        log_path,
+        member,
+        title,
+        hide,
+        checkpoint,
+        extremes,
+        on_epoch,
+        world,
     )
     return trainer.run(class_weights(counts, recipe.class_weights).to(device))
 
@@ -114,13 +122,13 @@ class _Trainer:
         checkpoint: Path | None,
         extremes: Callable[[Batch], str] | None,
         on_epoch: OnEpoch | None,
+        world: World,
     ) -> None:
         self.model, self.training, self.score = model, training, score
         self.history, self.recipe, self.seed, self.log_path, self.member = history, recipe, seed, log_path, member
-        self.title, self.hide, self.checkpoint, self.extremes = title, hide, checkpoint, extremes
+        self.title, self.hide, self.checkpoint, self.extremes, self.world = title, hide, checkpoint, extremes, world
         self.on_epoch = on_epoch
-        groups = _parameter_groups(model, recipe.weight_decay)
-        self.optimizer = torch.optim.AdamW(groups, lr=recipe.learning_rate, fused=True)
+        self.optimizer = adamw(model, recipe.learning_rate, recipe.weight_decay)
         self.epochs, self.total_steps = self._lengths()
         if self.epochs > recipe.epochs and member == 1:
             log.info(
@@ -128,10 +136,12 @@ class _Trainer:
             )
         self.warmup_steps = round(recipe.warmup * self.total_steps)
         self.progress, self.best_weights = Progress(), copy.deepcopy(model.state_dict())
-        if checkpoint is not None and checkpoint.exists():
+        if checkpoint is not None and world.first_says(checkpoint.exists()):
             self._go_on_from(checkpoint)
         self.started = time.perf_counter() - self.progress.seconds
-        self.signals = PatientSignals()
+        device = next(model.parameters()).device
+        self.forward = training_forward(model, world, device, recipe.precision, recipe.compile)
+        self.stops = Stops(world, PatientSignals())
 
     def run(self, weights: Tensor) -> Outcome:
         """All epochs, or as many as patience and the user allow; the weights to keep end in the model."""
@@ -139,9 +149,13 @@ class _Trainer:
         hidden = None if log.isEnabledFor(logging.INFO) else True  # None: shown on a terminal
         with tqdm(total=self.total_steps, initial=now.step, desc=self.title, unit="step", disable=hidden) as bar:
             try:
-                with patient() as self.signals:
+                with patient() as signals:
+                    self.stops = Stops(self.world, signals)
                     while now.epoch < self.epochs and now.epoch - now.best_epoch < (self.recipe.patience or math.inf):
                         self._run_epoch(weights, bar)
+            except ProcessLost:
+                self._save()  # the weights are those after the last step that all have taken
+                raise
             except Terminated:
                 raise
             except (KeyboardInterrupt, TrainingError) as stop:
@@ -186,31 +200,43 @@ class _Trainer:
             if not math.isnan(loss):  # a batch without a row to learn
                 best = max(now.best_score, 0)
                 bar.set_postfix(epoch=now.epoch + 1, loss=f"{loss:.3f}", validation=f"{best:.3f}", refresh=False)
-            if self.signals.waiting or (recipe.save_steps is not None and now.step % recipe.save_steps == 0):
+            if self.stops.due or (recipe.save_steps is not None and now.step % recipe.save_steps == 0):
                 self._save()
-            self.signals.hear()
+            self.stops.hear()
 
         left = self.plan(now.epoch + 1)[now.batch * recipe.batch_size :]
         try:
-            train_epoch(
-                self.model,
-                batches(self.training, left, recipe.stretch, self.history, recipe.batch_size),
-                self.optimizer,
-                weights,
-                stride=recipe.stride,
-                label_smoothing=recipe.label_smoothing,
-                gradient_clip=recipe.gradient_clip,
-                jitter=recipe.jitter,
-                hide=self.hide,
-                rate=self.rate,
-                after_step=after_step,
-                sums=now.sums,
-            )
+            with self.world.watched(), compiler_errors(recipe.compile):
+                train_epoch(
+                    self.model,
+                    self._batches(left),
+                    self.optimizer,
+                    weights,
+                    stride=recipe.stride,
+                    label_smoothing=recipe.label_smoothing,
+                    gradient_clip=recipe.gradient_clip,
+                    jitter=recipe.jitter,
+                    hide=self.hide,
+                    rate=self.rate,
+                    after_step=after_step,
+                    sums=now.sums,
+                    forward=self.forward,
+                    world=self.world,
+                    add_up=self.stops.add_up,
+                )
         except NonFiniteLoss as stop:
-            raise TrainingError(self._what_went_wrong(stop)) from stop
+            raise self._what_went_wrong(stop) from stop
         self._end_epoch(told=not bar.disable)
+        self.stops.agree()
         self._save()
-        self.signals.hear()
+        self.stops.hear()
+
+    def _batches(self, left: Sequence[tuple[int, int]]) -> Iterator[Batch]:
+        """This process's share of every batch; random numbers start anew before each, where there are others."""
+        recipe = self.recipe
+        for batch in own_batches(self.training, left, recipe.stretch, self.history, recipe.batch_size, self.world):
+            self.world.draw_anew(self.seed, self.progress.step)
+            yield batch
 
     def _end_epoch(self, *, told: bool) -> None:
         """Validate, write the log, keep the best weights.
@@ -228,8 +254,8 @@ class _Trainer:
         norm = now.sums.gradient_norm
         record = EpochRecord(self.member, now.epoch, now.step, loss, norm, now.rate, value, seconds)
         now.records.append(record)
-        write_log(self.log_path, [record])
-        if self.on_epoch is not None:
+        self._log([record])
+        if self.on_epoch is not None and self.world.is_first:
             self.on_epoch(record)
         now.batch, now.sums = 0, EpochSums()
         if not told:
@@ -238,7 +264,7 @@ class _Trainer:
 
     def _save(self) -> None:
         """Write the checkpoint, if there is to be one; a full disk does not end what has come so far."""
-        if self.checkpoint is None:
+        if self.checkpoint is None or not self.world.is_first:
             return
         self.progress.seconds = time.perf_counter() - self.started
         try:
@@ -248,27 +274,30 @@ class _Trainer:
             log.warning("%s: step %d cannot be saved: %s; training goes on", self.checkpoint, self.progress.step, why)
 
     def _go_on_from(self, checkpoint: Path) -> None:
-        self.progress, self.best_weights = load_progress(checkpoint, self.model, self.optimizer)
-        write_log(self.log_path, self.progress.records)
+        self.progress, self.best_weights = load_progress(checkpoint, self.model, self.optimizer, self.world)
+        self._log(self.progress.records)
         log.info("%s: going on after step %d of %d", self.title, self.progress.step, self.total_steps)
 
-    def _what_went_wrong(self, stop: NonFiniteLoss) -> str:
-        """Where the loss was not finite, what stands out in its rows, and what to do."""
+    def _log(self, records: Sequence[EpochRecord]) -> None:
+        if self.world.is_first:
+            write_log(self.log_path, records)
+
+    def _what_went_wrong(self, stop: NonFiniteLoss) -> TrainingError:
+        """Where the loss was not finite, what stands out in its rows, and what to do; all processes have it."""
         place = f"{self.title}, epoch {self.progress.epoch + 1}, batch {self.progress.batch + 1}: {stop}"
         if self.extremes is not None:
-            place += f"; {self.extremes(stop.batch)}"
-        return f"{place}; lower training.learning_rate, or look at these rows"
+            place += f"; {self.extremes(self._whole(stop.batch))}"
+        error = TrainingError(f"{place}; lower training.learning_rate, or look at these rows")
+        error.is_told = not self.world.is_first
+        return error
 
-
-def _parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, object]]:
-    """Weight decay for matrices and kernels, none for biases, norms and tokens (1-D) and for positions."""
-    decayed: list[nn.Parameter] = []
-    spared: list[nn.Parameter] = []
-    for name, parameter in model.named_parameters():
-        if parameter.requires_grad:
-            is_spared = parameter.dim() < 2 or ".positions." in name or ".on_input." in name
-            (spared if is_spared else decayed).append(parameter)
-    return [{"params": decayed, "weight_decay": weight_decay}, {"params": spared, "weight_decay": 0.0}]
+    def _whole(self, share: Batch) -> Batch:
+        """The batch of which a process has had its share."""
+        if self.world.is_alone:
+            return share
+        first, size = self.progress.batch * self.recipe.batch_size, self.recipe.batch_size
+        pieces = self.plan(self.progress.epoch + 1)[first : first + size]
+        return next(batches(self.training, pieces, self.recipe.stretch, self.history, size))
 
 
 def write_log(path: Path, records: Sequence[EpochRecord]) -> None:
