@@ -149,7 +149,7 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
     if not files:
         raise DataError("no files to read: give data.files in the config, or files on the command line")
     if not form.series_columns:
-        _refuse_equal_names(files)
+        refuse_equal_names(files)
     tables = []
     for path, part in files.items():
         source = read_file(path, form.columns(), form.cells)
@@ -167,7 +167,7 @@ def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator
         DataError: a file breaks the format; told when the reading gets there.
     """
     if not form.series_columns:
-        _refuse_equal_names(dict.fromkeys(files, NO_PART))
+        refuse_equal_names(dict.fromkeys(files, NO_PART))
     for path in files:
         skipped = taken = 0
         for source in read_file_pieces(path, form.columns(), form.cells, rows):
@@ -225,7 +225,8 @@ def series_of_file(path: Path) -> str:
     return path.name
 
 
-def _refuse_equal_names(files: Mapping[Path, int]) -> None:
+def refuse_equal_names(files: Mapping[Path, int]) -> None:
+    """Raise a DataError if two files of one part, each a series of its own, would be one series."""
     names = Counter((series_of_file(path), part) for path, part in files.items())
     for path, part in files.items():
         if names[series_of_file(path), part] > 1:
