@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -71,6 +72,7 @@ class Job:
     def score(self, packed: PackedBundle, rows: pd.DataFrame) -> pd.DataFrame:
         """The answers to the rows of one part of one series; see `score_series`."""
         predictor = packed.predictor(self.overrides)
+        logging.getLogger("netanomaly.data.grid").setLevel(logging.ERROR)  # a word about every series is too many
         return score_series(rows, predictor, build_parts(predictor, self.part_rows))
 
     def share(self, rows: pd.DataFrame) -> NDArray[np.int64]:
