@@ -49,7 +49,7 @@ def equal_to_single_machine(found: pd.DataFrame, wanted: pd.DataFrame) -> None:
     np.testing.assert_allclose(found[numbers].to_numpy(), wanted[numbers].to_numpy(), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["rows apart", "rows share steps"])
+@pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
 @pytest.mark.parametrize("part_rows", [0, PART_ROWS])
 def test_parts_have_the_answers_of_the_whole(shared: bool, part_rows: int) -> None:
     trained = predictor(duplicates="mean" if shared else "error")
