@@ -22,6 +22,7 @@ from netanomaly.data.clock import jumps
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.ingest import NO_PART, table_of_frames
 from netanomaly.errors import BundleError, ConfigError, DataError
+from networks import link
 from streams import form_of, hard_network, predictor, times_near_halves
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +69,19 @@ def test_parts_may_be_cut_anywhere(later: int, duplicates: str) -> None:
     frame = frame[frame["link"] == "y"].reset_index(drop=True)
     parts = build_parts(trained, PART_ROWS)
     equal_to_single_machine(scored(trained, rows_of(trained, frame, parts), parts), trained.predict(frame))
+
+
+@pytest.mark.parametrize("duplicates", ["last", "mean"])
+def test_a_step_may_lie_on_both_sides_of_a_cut(duplicates: str) -> None:
+    trained, frame = predictor(duplicates=duplicates, counter=False), link("a", 200).drop(columns="label")
+    parts = build_parts(trained, PART_ROWS)
+    assert frame["timestamp"][160] == "2026-03-01T00:02:40Z"
+    assert pd.Timestamp(frame["timestamp"][160]).value % (PART_ROWS * SECOND) == 0
+    before = frame.iloc[[160]].assign(timestamp="2026-03-01T00:02:39.9Z", rtt_ms=1e6, loss_ratio=1.0)
+    frame = pd.concat([frame.iloc[:160], before, frame.iloc[160:]], ignore_index=True)
+    wanted = trained.predict(frame)
+    assert wanted["confidence"][160] == wanted["confidence"][161]
+    equal_to_single_machine(scored(trained, rows_of(trained, frame, parts), parts), wanted)
 
 
 def test_order_does_not_matter_and_the_columns_are_fixed() -> None:
