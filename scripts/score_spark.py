@@ -8,6 +8,7 @@ Writes a directory of Parquet files, which a later run replaces as a whole; docs
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def main() -> int:
             from netanomaly.cluster.on_spark import score_spark
         except ImportError as error:
             raise ConfigError("scoring on Spark needs pyspark: pip install 'netanomaly[spark]'") from error
+        logging.getLogger("py4j").setLevel(logging.WARNING)
         builder = SparkSession.builder.appName("netanomaly")
         session = (builder.master(given.master) if given.master else builder).getOrCreate()
         try:
