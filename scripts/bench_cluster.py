@@ -2,12 +2,16 @@
 
     python scripts/bench_cluster.py                                  # 400,000 rows of 40 series, 3 rounds
     python scripts/bench_cluster.py --rows 2000000 --rounds 5
-    python scripts/bench_cluster.py --engines predict spark
+    python scripts/bench_cluster.py --engines tasks                  # a minute; holds on a busy machine, too
 
 They take turns, and each figure is that of a process of its own. It scores a tenth of the rows first, so that workers
 have started and loaded the bundle, then all of them, and only these are timed: from Parquet files to Parquet files. The
-bundle has one member of the default configuration with fresh weights, which is as fast as a trained one. Then an
-estimate for 100,000 interfaces that are asked every 30 s for a year: arithmetic from the rates measured here.
+bundle has one member of the default configuration with fresh weights, which is as fast as a trained one.
+
+`tasks` is what the tasks of an engine do, one after the other and without an engine, in seconds of processor time, which
+other processes on the machine change little: no engine does better on one core.
+
+At last an estimate for 100,000 interfaces that are asked every 30 s for a year: arithmetic from the rates measured here.
 """
 
 from __future__ import annotations
@@ -31,12 +35,13 @@ sys.path.insert(0, str(ROOT))
 from scripts.bench_predict import METRICS, make_bundle  # noqa: E402
 
 from netanomaly import load  # noqa: E402
+from netanomaly.cluster.packed import PackedBundle  # noqa: E402
 from netanomaly.cluster.tasks import Job  # noqa: E402
 from netanomaly.predictions import label_files  # noqa: E402
 
 FILES, SERIES = 8, 40
 INTERFACES, INTERVAL_S, YEAR_S = 100_000, 30, 365 * 86_400
-ENGINES = {"predict": (1, 2), "spark": (1, 2), "ray": (1, 2)}
+ENGINES = {"tasks": (1,), "predict": (1, 2), "spark": (1, 2), "ray": (1, 2)}
 Score = Callable[[str, Path], None]
 """Files in, a place to write."""
 
@@ -92,11 +97,26 @@ def child(engine: str, cores: int, directory: Path) -> float:
 
 def timed(engine: str, cores: int, directory: Path) -> float:
     """Seconds to score all rows, in a process that has scored some."""
-    with {"predict": by_predict, "spark": by_spark, "ray": by_ray}[engine](directory / "bundle", cores) as score:
+    engines = {"tasks": by_tasks, "predict": by_predict, "spark": by_spark, "ray": by_ray}
+    clock = time.process_time if engine == "tasks" else time.perf_counter
+    with engines[engine](directory / "bundle", cores) as score:
         score(str(directory / "few" / "*.parquet"), directory / "warm")
-        started = time.perf_counter()
+        started = clock()
         score(str(directory / "all" / "*.parquet"), directory / "out")
-        return time.perf_counter() - started
+        return clock() - started
+
+
+@contextmanager
+def by_tasks(bundle: Path, cores: int) -> Iterator[Score]:
+    """What tasks do on any engine: read all files, score every part of every series, write."""
+    packed, job = PackedBundle.of(bundle), Job()
+
+    def score(files: str, out: Path) -> None:
+        read = [rows for file in job.check(packed, [files]) for rows in job.read(packed, file)]
+        parts = pd.concat(read).groupby(["series", "part"])
+        pd.concat([job.score(packed, rows) for _, rows in parts]).to_parquet(out.with_suffix(".parquet"), index=False)
+
+    yield score
 
 
 @contextmanager
@@ -147,19 +167,23 @@ def bytes_of(place: Path) -> int:
 
 
 def estimate(rates: dict[tuple[str, int], float], size: dict[str, float]) -> None:
-    """A year of a large network, from the rates of two cores."""
+    """A year of a large network, from the rates of the tasks alone and of engines on two cores."""
     rows = INTERFACES * YEAR_S // INTERVAL_S
     print(f"\nestimate: {INTERFACES:,} x {YEAR_S:,} s / {INTERVAL_S} s = {rows:.4g} rows")
     for what, name in (("all", "in"), ("out", "out")):
         print(f"- Parquet {name}: {size[what]:.1f} bytes a row x rows = {size[what] * rows / 1e12:.2f} TB")
     for (engine, cores), rate in rates.items():
-        if cores == 2 and engine != "predict":
+        if engine == "tasks" or (cores == 2 and engine != "predict"):
             hours = rows / (rate / cores) / 3600
             print(f"- {engine}: rows / {rate / cores:,.0f} rows/s / 3600 s = {hours:,.0f} core hours", end="")
             print(f", {hours / 256:,.1f} h on 256 cores")
     pace = INTERFACES / INTERVAL_S
     print(f"- to keep up, {pace:,.0f} rows/s come in", end="")
-    print("".join(f"; {name}: {pace / (rate / c):.1f} cores" for (name, c), rate in rates.items() if c == 2))
+    print(
+        "".join(
+            f"; {name}: {pace / (rate / c):.1f} cores" for (name, c), rate in rates.items() if c == max(ENGINES[name])
+        )
+    )
 
 
 if __name__ == "__main__":
