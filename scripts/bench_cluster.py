@@ -5,13 +5,14 @@
     python scripts/bench_cluster.py --engines tasks                  # a minute; holds on a busy machine, too
 
 They take turns, and each figure is that of a process of its own. It scores a tenth of the rows first, so that workers
-have started and loaded the bundle, then all of them, and only these are timed: from Parquet files to Parquet files. The
-bundle has one member of the default configuration with fresh weights, which is as fast as a trained one.
+have started and loaded the bundle, then all of them, and only these are timed: from Parquet files to Parquet files.
+The bundle has one member of the default configuration with fresh weights, which is as fast as a trained one.
 
-`tasks` is what the tasks of an engine do, one after the other and without an engine, in seconds of processor time, which
-other processes on the machine change little: no engine does better on one core.
+`tasks` is what the tasks of an engine do, one after the other and without an engine, in seconds of processor time,
+which other processes on the machine change little: no engine does better on one core.
 
-At last an estimate for 100,000 interfaces that are asked every 30 s for a year: arithmetic from the rates measured here.
+At last an estimate for 100,000 interfaces that are asked every 30 s for a year: arithmetic from the rates measured
+here.
 """
 
 from __future__ import annotations
