@@ -119,6 +119,23 @@ def test_only_the_program_exports() -> None:
         assert not [found for found in _imports(MODULES[f"deploying.{name}"]) if found.split(".")[0] in UPSTAIRS], name
 
 
+def test_nothing_but_the_two_scripts_knows_the_cluster() -> None:
+    assert not {name for name in _users("cluster") if not name.startswith("cluster.")}
+
+
+@pytest.mark.parametrize("engine", ["pyspark", "ray"])
+def test_an_engine_is_known_in_one_place(engine: str) -> None:
+    users = set()
+    for name, tree in MODULES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            else:
+                found = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            users |= {name for module in found if module.split(".")[0] == engine}
+    assert users == {f"cluster.on_{engine.removeprefix('py')}"}
+
+
 def test_the_loops_know_nothing_of_what_runs_them() -> None:
     found = " ".join(_imports(MODULES["training.engine"]))
     assert not [name for name in ("trainer", "bundle", "predictor", "evaluation", "run") if name in found]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import logging
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.cells import CellFormat, Columns, Source, Where, as_text
+from netanomaly.data.file_names import refuse_equal_names, series_of_file
 from netanomaly.data.reader import read_file, read_file_pieces, take_frame
 from netanomaly.data.schema import Metric
 from netanomaly.data.timestamps import TimeFormat, parse_times
@@ -38,8 +38,6 @@ NO_PART = -1
 
 LONGEST_NAME = 10_000
 """Characters of the name of a series or label, at most."""
-
-_SUFFIXES = (".csv.gz", ".csv", ".parquet", ".txt.gz", ".txt", ".gz")
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ def read_table(files: Mapping[Path, int], form: InputFormat) -> Table:
     if not files:
         raise DataError("no files to read: give data.files in the config, or files on the command line")
     if not form.series_columns:
-        _refuse_equal_names(files)
+        refuse_equal_names(files)
     tables = []
     for path, part in files.items():
         source = read_file(path, form.columns(), form.cells)
@@ -172,7 +170,7 @@ def read_tables(files: Sequence[Path], form: InputFormat, rows: int) -> Iterator
         DataError: a file breaks the format; told when the reading gets there.
     """
     if not form.series_columns:
-        _refuse_equal_names(dict.fromkeys(files, NO_PART))
+        refuse_equal_names(dict.fromkeys(files, NO_PART))
     for path in files:
         skipped = taken = 0
         for source in read_file_pieces(path, form.columns(), form.cells, rows):
@@ -223,24 +221,6 @@ def _refuse_odd_characters(names: NDArray[np.object_], column: str, where: Where
             f"{where(int(row))}, column '{column}': {what} in '{names[row][:40]}'; "
             "is there a quote without its partner?"
         )
-
-
-def series_of_file(path: Path) -> str:
-    """What a file without series columns is called as a series: its name without the suffix of its format."""
-    for suffix in _SUFFIXES:
-        if path.name.endswith(suffix):
-            return path.name.removesuffix(suffix)
-    return path.name
-
-
-def _refuse_equal_names(files: Mapping[Path, int]) -> None:
-    names = Counter((series_of_file(path), part) for path, part in files.items())
-    for path, part in files.items():
-        if names[series_of_file(path), part] > 1:
-            raise DataError(
-                f"{path}: without data.series every file is a series of its own, and another file would be "
-                f"'{series_of_file(path)}' too; rename it, or name the series columns"
-            )
 
 
 def _take_rows(source: Source, form: InputFormat, part: int, name: str) -> Table:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netanomaly.data.ingest import series_of_file
+from netanomaly.data.file_names import series_of_file
 from netanomaly.inspect.columns import Columns, guess_columns
 from netanomaly.inspect.guesses import LabelGuess, LeftOut, Rhythm, SeriesGuess, Survey
 from netanomaly.inspect.rhythm import rhythm_of

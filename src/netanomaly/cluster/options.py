@@ -1,0 +1,60 @@
+"""What `scripts/score_spark.py` and `scripts/score_ray.py` share: options, and errors for people."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from netanomaly.cluster.tasks import Job
+from netanomaly.commands.shared import bundle_directory
+from netanomaly.errors import ConfigError, NetanomalyError
+
+Score = Callable[[list[str], Path, Path, Job], None]
+"""Files, bundle, directory to write, and how."""
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """The options that do not depend on the engine."""
+    options = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    options.add_argument("bundle", type=Path, help="directory of a run, or its YAML file")
+    options.add_argument("files", nargs="+", help="CSV, CSV.gz or Parquet files, or patterns, that all workers see")
+    options.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory of Parquet files to write")
+    options.add_argument("--data", type=Path, metavar="FILE.yaml", help="its section 'data' says how rows are written")
+    options.add_argument("--set", action="append", default=[], metavar="A.B=VALUE", help="change a key of the config")
+    options.add_argument(
+        "--part-rows",
+        type=int,
+        default=Job.part_rows,
+        metavar="N",
+        help="series are cut by time into parts of so many intervals, a task each (default %(default)s); 0: not",
+    )
+    options.add_argument(
+        "--shares", type=int, default=Job.shares, metavar="N", help="files to write to (default %(default)s)"
+    )
+    return options
+
+
+def run(options: argparse.Namespace, score: Score) -> int:
+    """Score as the options say; the exit code, as of `netanomaly`."""
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    try:
+        for option in ("part_rows", "shares"):
+            least, given = int(option == "shares"), getattr(options, option)
+            if given < least:
+                raise ConfigError(f"--{option.replace('_', '-')} {given}: give {least} or more")
+        score(options.files, bundle_directory(options.bundle), options.out, _job(options))
+    except NetanomalyError as error:
+        print(f"netanomaly: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _job(options: argparse.Namespace) -> Job:
+    from netanomaly.commands.shared import overrides
+
+    return Job(tuple(overrides(options)), options.part_rows, options.shares)
