@@ -21,6 +21,7 @@ from netanomaly.bundle import load_bundle
 from netanomaly.cli import main
 from netanomaly.errors import BundleError, TrainingError
 from netanomaly.locks import locked
+from netanomaly.retuning import Wishes, tune_bundle
 from netanomaly.training import progress, trainer
 from networks import network, settings
 
@@ -225,6 +226,11 @@ def test_two_processes_do_not_write_to_one_directory(again: Path) -> None:
         other.kill()
     with locked(again / "run"):  # it went with its process
         pass
+
+
+def test_a_bundle_is_not_changed_while_a_training_writes_there(whole: Path) -> None:
+    with locked(whole / "run"), pytest.raises(ConfigError, match="another process is writing to"):
+        tune_bundle(whole / "run", Wishes(changes={"min_rows": 2}))
 
 
 def _write(directory: Path, **sections: Any) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from netanomaly import ConfigError, load_config, train
-from netanomaly.build_tracking import trackers
+from netanomaly.build_tracking import build_trackers
 from netanomaly.tracking.mlflow import MLflow
 from netanomaly.tracking.tracker import Trackers, epoch_values, scores
 from netanomaly.training.recipe import EpochRecord
@@ -46,8 +45,8 @@ class Notes:
     def log_evaluation(self, report: Mapping[str, Any]) -> None:
         self._note("evaluation")
 
-    def close(self) -> None:
-        self._note("close")
+    def close(self, *, failed: bool) -> None:
+        self._note("failed" if failed else "close")
 
 
 def test_one_that_fails_is_told_of_once_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -70,9 +69,9 @@ def test_an_epoch_without_a_loss_has_none() -> None:
 
 def test_a_training_tells_its_epochs_and_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = Notes()
-    monkeypatch.setattr("netanomaly.run.trackers", lambda config: contextlib.nullcontext(Trackers([notes])))
+    monkeypatch.setattr("netanomaly.run.build_trackers", lambda config: Trackers([notes]))
     train(settings(tmp_path / "run", **QUICK), network("abcef", 120))
-    assert notes.told == ["epoch 1 of member 1", "epoch 2 of member 1", "evaluation"]
+    assert notes.told == ["config", "epoch 1 of member 1", "epoch 2 of member 1", "evaluation", "close"]
 
 
 class Client:
@@ -94,12 +93,12 @@ def test_mlflow_is_asked_for_nothing_before_there_is_something_to_tell(monkeypat
     made: list[Client] = []
     module = SimpleNamespace(MlflowClient=lambda uri: made.append(Client(uri)) or made[-1])
     monkeypatch.setitem(sys.modules, "mlflow", module)
-    MLflow("http://h", "links", "runs/mine").close()
+    MLflow("http://h", "links", "runs/mine").close(failed=False)
     assert not made
     tracker = MLflow("http://h", "links", "runs/mine")
     tracker.log_config({"a": {"b": "x" * 900}, "c": None})
     tracker.log_epoch(2, RECORD)
-    tracker.close()
+    tracker.close(failed=True)
     (client,) = made
     assert client.calls[:4] == [
         ("http://h",),
@@ -109,7 +108,7 @@ def test_mlflow_is_asked_for_nothing_before_there_is_something_to_tell(monkeypat
     ]
     assert client.calls[4][:3] == ("log_param", "r1", "a.b") and len(client.calls[4][3]) == 500
     assert ("log_metric", "r1", "member_2/validation_macro_f1", 0.7, 30) in client.calls
-    assert client.calls[-1] == ("set_terminated", "r1")
+    assert client.calls[-1] == ("set_terminated", "r1", "FAILED")
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +187,28 @@ def test_what_is_not_installed_is_one_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     config = load_config(settings(tmp_path / "run", tracking=chosen))
-    with pytest.raises(ConfigError, match=said), trackers(config):
-        pass
+    with pytest.raises(ConfigError, match=said):
+        build_trackers(config)
+
+
+def test_an_earlier_training_stays_where_a_tracker_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(settings(tmp_path / "run", **QUICK), network("abef", 120))
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(ConfigError, match="not installed"):
+        train(settings(tmp_path / "run", tracking={"tensorboard": "x"}, **QUICK), network("abef", 120), overwrite=True)
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+
+
+def test_a_place_that_cannot_be_written_ends_no_training(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pytest.importorskip("tensorboard", reason="the extra tensorboard is not installed")
+    (tmp_path / "file").write_text("")
+    told = build_trackers(load_config(settings(tmp_path / "run", tracking={"tensorboard": str(tmp_path / "file/x")})))
+    told.log_config({"a": 1})
+    assert "tracking.tensorboard: " in caplog.text
+    assert "training goes on without it" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from netanomaly import __version__
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import TEMPORARY, write_json
 from netanomaly.prepare import Prepared
@@ -144,6 +145,7 @@ def identity(prepared: Prepared, start: Mapping[str, Any] | None) -> dict[str, A
         **{key: value for key, value in _flat(prepared.config.to_dict()).items() if not _is_free(key)},
         "the rows (SHA-256)": _rows_digest(prepared),
         "the bundle to start from": start,
+        "the version of netanomaly": __version__,
         "the version of PyTorch": torch.__version__,
     }
 

@@ -13,6 +13,7 @@ from netanomaly.deciding import tuned_again, with_rule, with_unknown_share
 from netanomaly.decisions import Decisions
 from netanomaly.errors import ConfigError
 from netanomaly.interrupts import whole
+from netanomaly.locks import locked
 from netanomaly.predictor import load
 from netanomaly.scoring import prepare_again
 
@@ -47,6 +48,12 @@ def tune_bundle(directory: Path, wishes: Wishes, overrides: Iterable[str] = ()) 
         DataError: the validation rows are not as they should be.
         BundleError: there is no bundle, or it is damaged.
     """
+    load_bundle(directory)  # first: it says best what is missing
+    with locked(directory):
+        return _tune(directory, wishes, overrides)
+
+
+def _tune(directory: Path, wishes: Wishes, overrides: Iterable[str]) -> Bundle:
     bundle = load_bundle(directory)
     _changed(bundle, wishes)  # what is wrong is told before anything takes time
     target, share = wishes.false_alarms_per_day, wishes.unknown_share

@@ -26,7 +26,7 @@ from netanomaly.build import (
     threads,
     warn_of_weights,
 )
-from netanomaly.build_tracking import trackers
+from netanomaly.build_tracking import build_trackers
 from netanomaly.bundle import Bundle, save_bundle
 from netanomaly.checkpoints import DIRECTORY as CHECKPOINT
 from netanomaly.checkpoints import Checkpoints, check_alike, identity
@@ -106,10 +106,10 @@ def train(
                 refuse_to_replace(directory, overwrite or resume)
             prepared = prepare(checked, frames)
             _tell_split(prepared.report)
-            start = read_start(checked)
+            start, told = read_start(checked), build_trackers(checked if world.is_first else None)
             training = identity(prepared, None if start is None else start.facts())
         check_alike({**training, "the kind of device": device.type}, world)
-        checkpoints, is_complete, told = Checkpoints(directory / CHECKPOINT), False, Trackers([])
+        checkpoints, is_complete = Checkpoints(directory / CHECKPOINT), False
         held.enter_context(threads(checked))
         with world.alike():
             if world.is_first:
@@ -117,7 +117,8 @@ def train(
                 held.enter_context(locked(directory))
                 is_complete = _is_complete(checkpoints, training, overwrite=overwrite, resume=resume)
                 if not is_complete:
-                    told = held.enter_context(trackers(checked))
+                    held.push(told.end)
+                    told.log_config(checked.to_dict())
         if world.first_says(is_complete):
             log.info("%s: the training came to its end already", directory)
             return shared_predictor(directory, checked.device, world)
@@ -167,11 +168,11 @@ def _train(
         if outcome.stopped_by is not None:
             raise outcome.stopped_by
         return shared_predictor(directory, device.type, world)
-    for name in (EVALUATION, REPORT):  # only now that there is something to replace it all with
+    save_bundle(directory, bundle)  # first: if it cannot be written, all is as it was
+    for name in (EVALUATION, REPORT):
         (directory / name).unlink(missing_ok=True)
     write_text(directory / RESOLVED, bundle.config.to_yaml())
     write_json(directory / SPLIT, prepared.report)
-    save_bundle(directory, bundle)
     write_text(directory / EXPLANATION, explanation(bundle, outcome))
     log.info(
         "%d members, channels.levels: %s, validation macro-F1 %.3f, %.0f s",

@@ -51,8 +51,9 @@ def make_ready(directory: Path) -> None:
         if not _is_run(directory):
             write_text(directory / EXPLANATION, f"{_TITLE}\n\nStill training: nothing is saved yet.\n")
         (directory / LOG).write_text("", encoding="utf-8")
-        for leftover in directory.glob(TEMPORARY):
-            leftover.unlink(missing_ok=True)
+        for name in _FILES:  # others may be at work on files of their own here
+            for leftover in directory.glob(TEMPORARY.replace("*", f"{name}.*", 1)):
+                leftover.unlink(missing_ok=True)
     except OSError as error:
         raise ConfigError(f"run_dir: cannot write to {directory}: {error.strerror or error}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, bundle_files, check_apart, check_place, overrides
@@ -32,6 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser], shared: S
 def _run(options: argparse.Namespace) -> None:
     from netanomaly.evaluation.report import report_text
     from netanomaly.files import write_json
+    from netanomaly.locks import locked
     from netanomaly.predictor import load
     from netanomaly.reporting import of_scored, write_if_possible
     from netanomaly.run_directory import EVALUATION, REPORT
@@ -45,10 +47,11 @@ def _run(options: argparse.Namespace) -> None:
     check_apart({"--out": options.out}, [*options.files, options.data, *bundle_files(directory)])
     scored = score(predictor, files=options.files)
     tell(report_text(scored.report))
-    if out is not None:
-        write_json(out, scored.report)
-        tell(f"\nevaluation: {out}")
-    if is_of_run and not options.no_report:
-        page = directory / REPORT
-        if write_if_possible(of_scored(predictor, directory, scored), page):
-            tell(f"report: {page}")
+    with locked(directory) if is_of_run else nullcontext():
+        if out is not None:
+            write_json(out, scored.report)
+            tell(f"\nevaluation: {out}")
+        if is_of_run and not options.no_report:
+            page = directory / REPORT
+            if write_if_possible(of_scored(predictor, directory, scored), page):
+                tell(f"report: {page}")

@@ -57,10 +57,10 @@ class MLflow:
         for name, value in scores(report).items():
             client.log_metric(run, f"test/{name}", value)
 
-    def close(self) -> None:
+    def close(self, *, failed: bool) -> None:
         """The run is over."""
         if self._client is not None:
-            self._client.set_terminated(self._run)
+            self._client.set_terminated(self._run, status="FAILED" if failed else "FINISHED")
 
     def _ready(self) -> tuple[Any, str]:
         """The client and the run's id; both are made at the first use."""

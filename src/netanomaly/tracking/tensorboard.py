@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import Any
 
 from netanomaly.errors import ConfigError
@@ -26,7 +27,12 @@ class TensorBoard:
         except ImportError as error:
             hint = "pip install 'netanomaly[tensorboard]'"
             raise ConfigError(f"tracking.tensorboard: tensorboard is not installed: {hint}") from error
-        self._writer = SummaryWriter(directory)
+        self._make_writer: Callable[[], Any] = partial(SummaryWriter, directory)
+
+    @cached_property
+    def _writer(self) -> Any:
+        """Made at the first use: until then nothing is written."""
+        return self._make_writer()
 
     def log_config(self, config: Mapping[str, Any]) -> None:
         """As text."""
@@ -43,6 +49,7 @@ class TensorBoard:
         for name, value in scores(report).items():
             self._writer.add_scalar(f"test/{name}", value, 0)
 
-    def close(self) -> None:
+    def close(self, *, failed: bool) -> None:
         """Write what is left."""
-        self._writer.close()
+        if "_writer" in self.__dict__:
+            self._writer.close()

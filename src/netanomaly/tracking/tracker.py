@@ -26,8 +26,8 @@ class Tracker(Protocol):
     def log_evaluation(self, report: Mapping[str, Any]) -> None:
         """The scores of the test part, as in `evaluation.json`."""
 
-    def close(self) -> None:
-        """There is no more to come."""
+    def close(self, *, failed: bool) -> None:
+        """There is no more to come; `failed`: the training did not come to its end."""
 
 
 class Trackers:
@@ -48,9 +48,13 @@ class Trackers:
         """See `Tracker`."""
         self._each(lambda tracker: tracker.log_evaluation(report))
 
-    def close(self) -> None:
+    def close(self, *, failed: bool = False) -> None:
         """See `Tracker`."""
-        self._each(lambda tracker: tracker.close())
+        self._each(lambda tracker: tracker.close(failed=failed))
+
+    def end(self, kind: type[BaseException] | None, *_: object) -> None:
+        """The same, called by an `ExitStack` with the error that ended the training, or None."""
+        self.close(failed=kind is not None)
 
     def _each(self, tell: Callable[[Tracker], None]) -> None:
         for tracker in list(self._trackers):

@@ -23,8 +23,9 @@ from netanomaly.files import atomic
 from netanomaly.training.world import ALONE, World
 
 FACTS, DIGEST = "facts", "sha256"
-MOST_BYTES = 16 * 2**30
-"""A file that is larger is no checkpoint of ours and is not read."""
+MOST_BYTES = 5 * 16 * 2**30
+"""A file that is larger is no checkpoint of ours and is not read: it has the weights, the best ones and two moments of
+each, and a bundle has at most 16 GiB of weights."""
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,7 @@ class _Trainer:
         self._end_epoch(told=not bar.disable)
         self.stops.agree()
         self._save()
+        self._tell()
         self.stops.hear()
 
     def _batches(self, left: Sequence[tuple[int, int]]) -> Iterator[Batch]:
@@ -255,12 +256,15 @@ class _Trainer:
         record = EpochRecord(self.member, now.epoch, now.step, loss, norm, now.rate, value, seconds)
         now.records.append(record)
         self._log([record])
-        if self.on_epoch is not None and self.world.is_first:
-            self.on_epoch(record)
         now.batch, now.sums = 0, EpochSums()
         if not told:
             shown = "none" if loss is None else f"{loss:.3f}"
             log.info("%s, epoch %d: loss %s, validation macro-F1 %.3f", self.title, now.epoch, shown, value)
+
+    def _tell(self) -> None:
+        """Tell of the epoch that has ended; after its checkpoint, since a server may take its time."""
+        if self.on_epoch is not None and self.world.is_first:
+            self.on_epoch(self.progress.records[-1])
 
     def _save(self) -> None:
         """Write the checkpoint, if there is to be one; a full disk does not end what has come so far."""
