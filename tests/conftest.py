@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 import torch
 from hypothesis import settings
@@ -92,14 +94,14 @@ def _state() -> dict[str, Any]:
 
 
 def _has_children() -> bool:
-    """Whether there is a process that this one has started and not waited for; no, where the system does not tell."""
-    if not hasattr(os, "waitid"):
-        return False
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+    """Whether there is a process that this one has started and not waited for; those of multiprocessing stay."""
+    return any(not _serves(child) for child in psutil.Process().children())
+
+
+def _serves(child: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return "from multiprocessing." in " ".join(child.cmdline())
+    return False
 
 
 def _environment() -> dict[str, str]:

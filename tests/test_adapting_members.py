@@ -92,7 +92,7 @@ def test_models_that_choose_among_members_are_on_the_device_of_the_members(
     scored: list[torch.nn.Module] = []
     monkeypatch.setattr(Ensemble, "to", to)
     monkeypatch.setattr(
-        "netanomaly.members.LabelledRows.score", lambda _rows, model, _device: scored.append(model) or 0.5
+        "netanomaly.labelled_rows.LabelledRows.score", lambda _rows, model, _device, *_: scored.append(model) or 0.5
     )
     train(settings(tmp_path / "run", training=QUICK), frames=network())
     ensembles = [model for model in scored if isinstance(model, Ensemble)]

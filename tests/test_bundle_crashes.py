@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-import netanomaly.bundle
 from bundles import untrained
 from netanomaly.bundle import Bundle, load_bundle, save_bundle
 from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
@@ -41,7 +40,6 @@ def _steps(monkeypatch: pytest.MonkeyPatch, at: Callable[[], None]) -> None:
 
     for owner, name in [(os, "replace"), (os, "fsync"), (Path, "unlink"), (Path, "write_bytes"), (Path, "touch")]:
         monkeypatch.setattr(owner, name, watched(getattr(owner, name)))
-    monkeypatch.setattr(netanomaly.bundle, "save_file", watched(netanomaly.bundle.save_file))
 
 
 def _moments(directory: Path, bundle: Bundle) -> list[dict[str, bytes]]:
@@ -161,7 +159,7 @@ def test_a_full_disk_leaves_the_old_bundle_and_nothing_else(tmp_path: Path, monk
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    for owner, name in ((os, "fsync"), (netanomaly.bundle, "save_file"), (Path, "write_bytes"), (os, "replace")):
+    for owner, name in ((os, "fsync"), (Path, "write_bytes"), (os, "replace")):
         save_bundle(tmp_path / "run", OLD)
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, full)

@@ -79,7 +79,7 @@ def _garbage(path: Path, kind: str) -> None:
         ("nothing about it", ""),
         ("a list about it", ""),
         ("cut short", "not a saved state of a stream"),
-        ("a directory", "not a saved state of a stream"),
+        ("a directory", "is a directory, not a saved state of a stream"),
         ("missing", "no such file"),
         ("", "not a saved state of a stream"),
         ("garbage", "not a saved state of a stream"),

@@ -46,6 +46,11 @@ class Checkpoints:
         return (self.directory / ABOUT).exists()
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether a training has been begun here that has something to go on with."""
+        return self.exist and not self.complete and any(self.directory.glob("*.safetensors"))
+
+    @property
     def complete(self) -> bool:
         """Whether that training came to its end."""
         return self.exist and bool(self._about().get("complete"))

@@ -128,7 +128,7 @@ def train(
 def _is_complete(checkpoints: Checkpoints, training: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
     """Whether nothing is left to train; if not, the run's directory is ready for it."""
     directory = checkpoints.directory.parent
-    if resume and checkpoints.exist:
+    if resume and (checkpoints.is_cut_short or checkpoints.complete):
         checkpoints.check(training)
         checkpoints.tidy()
         if checkpoints.complete:

@@ -24,7 +24,7 @@ _TITLE = "# A netanomaly run"
 def refuse_to_replace(directory: Path, asked: bool) -> None:
     """Raise a ConfigError if training would replace a run without being asked to, or files that are not of a run."""
     checkpoints = Checkpoints(directory / CHECKPOINT)
-    if checkpoints.exist and not asked and not checkpoints.complete:
+    if checkpoints.is_cut_short and not asked:
         raise ConfigError(
             f"run_dir: a training was cut short in {directory}; --resume goes on with it, --overwrite starts afresh"
         )
