@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +13,7 @@ import pytest
 
 from netanomaly import Predictor
 from netanomaly.alarms.live import Event
+from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
 from netanomaly.cli import main
 from netanomaly.data.ingest import Table
 from netanomaly.streaming import StreamingPredictor
@@ -148,3 +150,20 @@ def test_what_does_not_go_together_is_one_line(
     assert main(["watch", str(run), *options]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [CONTENT, MANIFEST, WEIGHTS])
+@pytest.mark.parametrize(
+    "options",
+    [["watch", "--incidents"], ["watch", "--state"], ["predict", "--out"], ["predict", "--incidents"], ["eval", "--out"]],
+)
+def test_no_command_writes_into_the_files_of_its_bundle(
+    run: Path, source: Path, options: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, option = options
+    bundle = tmp_path / "run"
+    shutil.copytree(run, bundle)
+    before = {path.name: path.read_bytes() for path in bundle.iterdir()}
+    assert main([command, str(bundle), str(source), option, str(bundle / name)]) == 2
+    assert f"{option} " in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in bundle.iterdir()} == before
