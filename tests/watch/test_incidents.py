@@ -155,7 +155,13 @@ def test_what_does_not_go_together_is_one_line(
 @pytest.mark.parametrize("name", [CONTENT, MANIFEST, WEIGHTS])
 @pytest.mark.parametrize(
     "options",
-    [["watch", "--incidents"], ["watch", "--state"], ["predict", "--out"], ["predict", "--incidents"], ["eval", "--out"]],
+    [
+        ["watch", "--incidents"],
+        ["watch", "--state"],
+        ["predict", "--out"],
+        ["predict", "--incidents"],
+        ["eval", "--out"],
+    ],
 )
 def test_no_command_writes_into_the_files_of_its_bundle(
     run: Path, source: Path, options: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
