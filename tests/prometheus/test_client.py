@@ -190,7 +190,19 @@ def test_user_and_password_of_the_url_are_sent_and_not_shown() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:9090", "ftp://host", "http://", "http://a:b", "http://host/?x=1", "file:///etc/passwd", "http://[::1"],
+    [
+        "localhost:9090",
+        "ftp://host",
+        "http://",
+        "http://a:b",
+        "http://host/?x=1",
+        "file:///etc/passwd",
+        "http://[::1",
+        "http://host/\udce9",
+        "http://\udce9:a@host",
+        "http://h\u00f6st",
+        "http://host/a b",
+    ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--from-prometheus"):

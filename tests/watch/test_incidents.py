@@ -139,6 +139,7 @@ def test_the_incidents_of_a_silent_series_are_over_when_it_is_forgotten(plain: P
         (["--metrics-address", "::"], "--metrics-address: is where metrics are listened for"),
         (["--to-alertmanager", "localhost:9093"], "--to-alertmanager: 'localhost:9093' is not a URL"),
         (["--to-alertmanager", "http://h", "--alert-label", "a-b=c"], "--alert-label a-b=c: write NAME=VALUE"),
+        (["--to-alertmanager", "http://h", "--alert-label", "a=\udce9"], "its value is no text that can be sent"),
         (["--to-alertmanager", "http://h", "--alert-label", "class=c"], "the label class is taken"),
         (["--from-prometheus", "http://h", "--follow"], "name no file to read or follow"),
         (["--from-prometheus", "http://h"], "no query for 'rtt_ms'"),

@@ -93,6 +93,8 @@ def _alertmanager(options: argparse.Namespace, times: TimeFormat, alarms: LiveAl
         name, mark, value = given.partition("=")
         if not mark or not LABEL.fullmatch(name) or not value:
             raise ConfigError(f"--alert-label {given}: write NAME=VALUE, a name of letters, digits and _")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):  # bytes of the command line that are no text
+            raise ConfigError(f"--alert-label {given}: its value is no text that can be sent")
         if name in OURS:
             raise ConfigError(f"--alert-label {given}: the label {name} is taken: it says what the incident is")
         labels[name] = value

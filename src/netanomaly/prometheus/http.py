@@ -61,6 +61,8 @@ class Endpoint:
     """
 
     def __init__(self, url: str, option: str, seconds: float) -> None:
+        if not url.isascii() or not url.isprintable() or " " in url:
+            raise ConfigError(f"{option}: '{_without_user(url)}': write letters that are not ASCII, and blanks, as %XX")
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
