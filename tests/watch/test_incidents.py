@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 from netanomaly import Predictor
-from netanomaly.alarms.live import Event
+from netanomaly.alarms.live import Event, Incident
 from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
 from netanomaly.cli import main
 from netanomaly.data.ingest import Table
+from netanomaly.data.timestamps import TimeFormat
 from netanomaly.streaming import StreamingPredictor
+from netanomaly.watch.incidents import IncidentLines
 from netanomaly.watch.loop import watch_source
 from netanomaly.watch.source import Delivery
 from streams import tables
@@ -129,6 +131,53 @@ def test_the_incidents_of_a_silent_series_are_over_when_it_is_forgotten(plain: P
     alarms = plain.live_alarms()
     watch_source(StreamingPredictor(plain), lambda *_: Pieces(given), sinks=[], alarms=alarms)
     assert "w" in {one.series for one in alarms.open}  # which is never forgotten there
+
+
+def event(series: str) -> Event:
+    return Event("opened", Incident(series, "flood", 0, 10**9, 0, 0.6, 0.9, 1.5, 2, 0, True, 10**9))
+
+
+def series_in(path: Path) -> list[str]:
+    return [json.loads(line)["series"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_file_that_cannot_be_written_now_ends_nothing_and_gets_all_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netanomaly.watch.incidents.MOST_WAITING", 2)
+    path, place = tmp_path / "deep" / "events.jsonl", tmp_path / "deep"
+    place.write_text("in the way", encoding="utf-8")
+    with IncidentLines(path, TimeFormat(), 10**9) as told:
+        for name in "abc":
+            told.hear([event(name)])
+        assert len(caplog.records) == 1 and "not written, incidents wait" in caplog.text
+        place.unlink()
+        told.hear([event("d")])
+        assert series_in(path) == ["b", "c", "d"] and told.lost == 1
+        path.unlink()
+        place.rmdir()
+        place.write_text("in the way", encoding="utf-8")
+        told.hear([event("e")])
+        place.unlink()
+    assert series_in(path) == ["e"]  # written at the end
+    assert caplog.records[-1].message.endswith("1 lines of incidents were not written")
+
+
+def test_lines_stay_whole_after_half_a_line_and_when_the_disk_is_full(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"series": "half"}', encoding="utf-8")
+    with IncidentLines(path, TimeFormat(), 10**9) as told:
+        told.hear([event("a")])
+        before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+        try:
+            told.hear([event("b")])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_bytes() == before
+        told.hear([event("c")])
+    assert series_in(path) == ["half", "a", "b", "c"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from netanomaly.alarms.raising import Alarms
 from netanomaly.alarms.rule import AlarmRule
 
-
 PLAIN: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),

@@ -48,7 +48,7 @@ def watch_as_asked(options: argparse.Namespace) -> None:
         listeners: list[Listener] = []
         if options.incidents is not None:
             place = None if to_output else options.incidents
-            listeners.append(IncidentLines(place, times, alarms.interval_ns))
+            listeners.append(stack.enter_context(IncidentLines(place, times, alarms.interval_ns)))
         alerts = None if options.to_alertmanager is None else _alertmanager(options, times, alarms)
         if options.metrics_port is not None:
             metrics = WatchMetrics(stream, alarms, counts, str(options.bundle), alerts)
