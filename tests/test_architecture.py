@@ -228,7 +228,7 @@ def test_prometheus_knows_neither_who_watches_nor_the_config() -> None:
     for name, tree in MODULES.items():
         if name.startswith("prometheus."):
             found = {found.split(".")[0] for found in _imports(tree)}
-            assert found <= {"alarms", "data", "errors", "incident_files", "prometheus"}, name
+            assert found <= {"alarms", "data", "errors", "incident_files", "prometheus", "strict_json"}, name
     users = {name for name in _users("prometheus") if not name.startswith("prometheus.")}
     assert users == {"commands.from_prometheus", "commands.watching", "watch.metrics", "watch.polled"}
 

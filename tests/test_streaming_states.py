@@ -64,6 +64,13 @@ def _garbage(path: Path, kind: str) -> None:
     elif kind == "cut short":
         StreamingPredictor(predictor()).save(path)
         path.write_bytes(path.read_bytes()[:-10])
+    elif kind == "a bit of an array turned":
+        stream = StreamingPredictor(predictor())
+        stream.update(hard_network(4))
+        stream.save(path)
+        data = bytearray(path.read_bytes())
+        data[-1] ^= 1
+        path.write_bytes(data)
     elif kind == "a directory":
         path.mkdir()
     elif kind != "missing":
@@ -80,6 +87,7 @@ def _garbage(path: Path, kind: str) -> None:
         ("a list about it", ""),
         ("cut short", "not a saved state of a stream"),
         ("a directory", "is a directory, not a saved state of a stream"),
+        ("a bit of an array turned", "is damaged"),
         ("missing", "no such file"),
         ("", "not a saved state of a stream"),
         ("garbage", "not a saved state of a stream"),

@@ -1,4 +1,4 @@
-"""One writer per directory."""
+"""One writer per directory or file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,28 @@ def locked(directory: Path) -> Iterator[None]:
     Raises:
         ConfigError: somebody does already.
     """
-    lock = FileLock(directory / LOCK, blocking=False)
+    taken = f"run_dir: another process is writing to {directory}; wait for it, or name another run_dir"
+    with held(directory / LOCK, taken):
+        yield
+
+
+@contextmanager
+def held(path: Path, taken: str) -> Iterator[None]:
+    """Nobody else holds this lock file meanwhile. The lock goes with its process, however that ends.
+
+    Args:
+        taken: what is said if somebody does already.
+
+    Raises:
+        ConfigError: somebody does.
+        OSError: the file cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(path, blocking=False)
     try:
         lock.acquire()
     except Timeout:
-        raise ConfigError(
-            f"run_dir: another process is writing to {directory}; wait for it, or name another run_dir"
-        ) from None
+        raise ConfigError(taken) from None
     try:
         yield
     finally:

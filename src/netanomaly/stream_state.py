@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from os import PathLike
@@ -16,14 +17,15 @@ from safetensors.numpy import save
 from netanomaly.errors import DataError
 from netanomaly.files import atomic, other_kind
 
-FORMAT = 2
-"""Of the file; 2: series may have been forgotten."""
+FORMAT = 3
+"""Of the file; 2: series may have been forgotten; 3: with a digest."""
 
 
 def write_state(path: str | PathLike[str], arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> None:
     """Write it, whole or not at all. Raises OSError if it cannot be written."""
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    content = save(contiguous, {"about": json.dumps({"format": FORMAT, **about})})
+    words = json.dumps({"format": FORMAT, **about})
+    content = save(contiguous, {"about": words, "sha256": _digest(contiguous, words)})
     with atomic(Path(path)) as temporary:
         temporary.write_bytes(content)
 
@@ -41,13 +43,26 @@ def read_state(path: str | PathLike[str], bundle: str) -> tuple[dict[str, NDArra
         raise DataError(f"{path}: is {kind}, not a saved state of a stream")
     try:
         with safe_open(path, framework="numpy") as file:
-            about = json.loads((file.metadata() or {})["about"])
+            metadata = file.metadata() or {}
+            words = metadata["about"]
+            about = json.loads(words)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         version, known = about["format"], about["bundle"]
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file") from error
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: not a saved state of a stream: {error}") from error
     if version != FORMAT or known != bundle:
         raise DataError(f"{path}: is the state of a stream with another bundle or of another version")
+    if metadata.get("sha256") != _digest(arrays, words):
+        raise DataError(f"{path}: is damaged: its SHA-256 is another one")
     return arrays, about
+
+
+def _digest(arrays: Mapping[str, NDArray[Any]], words: str) -> str:
+    """SHA-256 of the words and of all arrays, with their names and shapes."""
+    digest = hashlib.sha256(words.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -197,7 +197,7 @@ class StreamingPredictor:
         try:
             more = dict(words["more"])
             fresh._memory.fill(arrays, words)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise DataError(f"{path}: not a saved state of a stream: {error}") from error
         self._memory, self._cut = fresh._memory, False
         return more

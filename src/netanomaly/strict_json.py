@@ -12,15 +12,20 @@ MOST_CONTAINERS = 2_000_000
 """Objects and lists: an empty one takes two bytes of text and more than sixty of memory."""
 
 
+class TooManyParts(ValueError):
+    """It holds more than `MOST_CONTAINERS` lists and objects."""
+
+
 def parse_json(data: bytes) -> dict[str, Any]:
     """The object that JSON in UTF-8 holds.
 
     Raises:
+        TooManyParts: it holds too many lists and objects.
         ValueError: it is no JSON object; a key is there twice; a number is no finite float or does not fit into 64
-            bits; a text has half of a pair of surrogates; it is nested too deeply or holds too many lists.
+            bits; a text has half of a pair of surrogates; it is nested too deeply.
     """
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS:
-        raise ValueError(f"more than {MOST_CONTAINERS} lists and objects")
+        raise TooManyParts(f"more than {MOST_CONTAINERS} lists and objects")
     try:
         value = json.loads(
             data.decode("utf-8"),

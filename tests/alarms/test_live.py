@@ -99,6 +99,14 @@ def test_an_alarm_is_told_at_its_row_and_its_end_at_the_first_row_that_lies_too_
     assert told == [(2, "opened"), (7, "closed")]
 
 
+def test_an_alarm_says_what_was_known_at_its_row_however_many_rows_came_with_it() -> None:
+    rows = rows_of(x="0699990", y="0066900")
+    together = lived(LiveAlarms(HALF, CLASSES, SECOND), rows)
+    alone = lived(LiveAlarms(HALF, CLASSES, SECOND), rows, tuple(range(len(rows))))
+    assert sorted(map(repr, together)) == sorted(map(repr, alone))
+    assert [event.incident.rows for event in together if event.kind == "opened"] == [1, 1]
+
+
 def test_rows_of_one_moment_count_once() -> None:
     live = LiveAlarms(AlarmRule({"a": 0.5, "b": 0.5}, min_rows=2), CLASSES, SECOND)
     assert not lived(live, [("x", 5, "9"), ("x", 5, "9")])

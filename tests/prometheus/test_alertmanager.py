@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -149,3 +150,33 @@ def test_the_end_does_not_wait_for_a_server_that_is_down(caplog: pytest.LogCaptu
     assert [record.message for record in caplog.records if record.levelno == logging.WARNING][-1].endswith(
         "2 alerts were not sent"
     )
+
+
+def test_one_bad_alert_does_not_take_the_others_with_it() -> None:
+    failures = iter([503])
+
+    def answer(path: str, body: bytes) -> tuple[int, bytes]:
+        if b"link 1" in body:
+            return 400, b"bad label"
+        return (200, b"") if b"link 2" not in body else (next(failures, 200), b"")
+
+    with serving(answer) as server, sender(server) as alerting:
+        alerting.hear(events(0, 1, 2, 3))
+        until(lambda: alerting.sent + alerting.dropped == 4)
+        asked = [[alert["labels"]["series"][-1] for alert in json.loads(body)] for _, body in server.asked]
+    assert [len(alerts) for alerts in asked] == [4, 1, 1, 1, 2]  # the third waits, and those after it with it
+    assert (alerting.sent, alerting.dropped) == (3, 1)
+
+
+def test_what_cannot_be_sent_at_all_is_dropped_and_the_next_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    broken = replace(incident(0), series="half of a pair: \ud800")
+
+    def open_incidents() -> list[Incident]:
+        raise RuntimeError("asked while it changed")
+
+    with serving(lambda path, body: (200, b"")) as server, sender(server, open_incidents, again=0.05) as alerting:
+        alerting.hear([Event("opened", broken)])
+        until(lambda: alerting.dropped == 1 and alerting.failures > 2)
+        alerting.hear(events(1))
+        until(lambda: alerting.sent == 1)
+    assert "1 alerts dropped so far: UnicodeEncodeError" in caplog.text

@@ -18,7 +18,7 @@ from netanomaly import ConfigError, DataError
 from netanomaly.data.ingest import InputFormat
 from netanomaly.data.schema import Metric
 from netanomaly.data.timestamps import TimeFormat
-from netanomaly.prometheus.client import MOST_POINTS, PrometheusClient, Unreachable, pieces
+from netanomaly.prometheus.client import MOST_POINTS, Found, PrometheusClient, Unreachable, pieces
 from netanomaly.prometheus.http import Endpoint
 from netanomaly.prometheus.table import PrometheusTables
 
@@ -96,6 +96,13 @@ LABELS = {"site": "s", "link": "a"}
         (200, {"status": "success", "data": {"resultType": "matrix", "result": [{"metric": {}, "histograms": []}]}},
          DataError, "histogram_quantile"),
         (200, matrix((LABELS, [(1, "many")])), DataError, "not an answer of Prometheus: ValueError"),
+        (200, matrix((LABELS, [(1e30, "1")])), DataError, "not an answer of Prometheus: ValueError: a time"),
+        (200, matrix((LABELS, [("inf", "1")])), DataError, "not an answer of Prometheus: ValueError: a time"),
+        (200, b'{"status": "success", "data": {"result": [1e999]}}', DataError, "the number 1e999 is too large"),
+        (200, b"[" * 100_000, DataError, "nested more than 100 deep"),
+        (400, b"[" * 60_000, DataError, "HTTP 400: \\[\\["),
+        (200, matrix((LABELS, [(START // SECOND - 1, "1")])), DataError, "a sample at 1772323199.000, which was not"),
+        (200, matrix((LABELS, [(START // SECOND + 1, "1")])), DataError, "a sample at 1772323201.000, which was not"),
         (200, matrix((LABELS, [(START // SECOND, "+Inf")])), DataError, "rtt of 's/a' at 2026-03-01T00:00:00Z is \\+"),
         (200, matrix((LABELS, []), ({**LABELS, "if": "1"}, [])), DataError, "two results are of series 's/a'"),
         (200, matrix(({"site": "s"}, [])), DataError, "no label 'link' of data.series; it has site"),
@@ -105,6 +112,52 @@ def test_what_is_wrong_is_said_in_a_line(status: int, answer: Any, kind: type[Da
     with serving(lambda path, body: (status, answer)) as server, pytest.raises(DataError, match=said) as caught:
         list(asked(server.url).tables(START, START))
     assert type(caught.value) is kind and "\n" not in str(caught.value)
+
+
+def long_range(most: int, refusal: Any) -> tuple[list[int], list[int]]:
+    """How many steps each query asked for, and the seconds of the rows, of 100 steps; more than `most` are refused."""
+    lengths: list[int] = []
+
+    def answer(path: str, body: bytes) -> tuple[int, Any]:
+        form = {key: float(values[0]) for key, values in parse_qs(body.decode()).items() if key != "query"}
+        moments = range(int(form["start"]), int(form["end"]) + 1)
+        lengths.append(len(moments))
+        return refusal if len(moments) > most else (200, matrix((LABELS, [(moment, "1") for moment in moments])))
+
+    with serving(answer) as server:
+        tables = list(asked(server.url).tables(START, START + 99 * SECOND))
+    return lengths, [second for table in tables for second in ((table.times - START) // SECOND).tolist()]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [(422, {"status": "error", "error": "query processing would load too many samples into memory"}), (413, b"")],
+)
+def test_where_too_much_was_asked_for_halves_are(refusal: Any) -> None:
+    lengths, seconds = long_range(30, refusal)
+    assert seconds == list(range(100))
+    assert lengths == [100, 50, 25, 25, 25, 25, 50, 25, 25, 25, 25]
+
+
+@pytest.mark.parametrize(("limit", "most"), [("prometheus.http.MOST_BYTES", 1200), ("strict_json.MOST_CONTAINERS", 60)])
+def test_where_too_much_comes_halves_are_asked_for(limit: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"netanomaly.{limit}", most)
+    lengths, seconds = long_range(100, None)
+    assert seconds == list(range(100)) and lengths[0] == 100 and 2 < len(lengths) < 30
+
+
+def test_not_more_samples_are_asked_for_than_an_answer_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netanomaly.prometheus.table.MOST_SAMPLES", 40)
+    lengths, seconds = long_range(100, None)
+    assert seconds == list(range(100)) and lengths == [25] * 8
+
+
+@pytest.mark.timeout(20)
+def test_many_series_are_looked_through_once() -> None:
+    names = [f"{number:06d}" for number in range(60_000)]  # all pairs of them would take a minute
+    nothing = np.empty(0, dtype=np.int64)
+    found = [Found({"site": "s", "link": name}, nothing, nothing / 1) for name in names]
+    assert asked("http://localhost")._names("rtt", found) == [f"s/{name}" for name in names]
 
 
 def test_infinite_values_may_be_told_and_missing() -> None:
@@ -137,7 +190,19 @@ def test_user_and_password_of_the_url_are_sent_and_not_shown() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:9090", "ftp://host", "http://", "http://a:b", "http://host/?x=1", "file:///etc/passwd", "http://[::1"],
+    [
+        "localhost:9090",
+        "ftp://host",
+        "http://",
+        "http://a:b",
+        "http://host/?x=1",
+        "file:///etc/passwd",
+        "http://[::1",
+        "http://host/\udce9",
+        "http://\udce9:a@host",
+        "http://h\u00f6st",
+        "http://host/a b",
+    ],
 )
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="--from-prometheus"):

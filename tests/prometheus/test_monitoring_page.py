@@ -28,6 +28,15 @@ def test_the_rows_and_trackers_are_accepted_by_the_config() -> None:
     assert config.tracking.mlflow is not None
 
 
+def test_the_watcher_is_watched_before_its_first_row_too() -> None:
+    """The time of the last row is missing until there is one: nothing can be compared with it."""
+    (group,) = yaml.safe_load(block("# netanomaly.rules.yml"))["groups"]
+    (rule,) = [rule for rule in group["rules"] if rule.get("alert") == "NetanomalyNoRows"]
+    parts = [" ".join(part.split()) for part in re.split(r"\bor\b", rule["expr"])]
+    assert '(up{job="netanomaly"} == 1 unless on(instance) netanomaly_last_row_timestamp_seconds)' in parts
+    assert len(parts) == 3
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not PROMTOOL, reason="promtool is not installed")
 def test_prometheus_takes_its_config_and_rules(tmp_path: Path) -> None:

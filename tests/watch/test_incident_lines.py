@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -11,10 +12,13 @@ import pandas as pd
 import pytest
 
 from netanomaly import Predictor
-from netanomaly.alarms.live import Event
+from netanomaly.alarms.live import Event, Incident
+from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
 from netanomaly.cli import main
 from netanomaly.data.ingest import Table
+from netanomaly.data.timestamps import TimeFormat
 from netanomaly.streaming import StreamingPredictor
+from netanomaly.watch.incidents import IncidentLines
 from netanomaly.watch.loop import watch_source
 from netanomaly.watch.source import Delivery
 from streams import tables
@@ -129,6 +133,53 @@ def test_the_incidents_of_a_silent_series_are_over_when_it_is_forgotten(plain: P
     assert "w" in {one.series for one in alarms.open}  # which is never forgotten there
 
 
+def event(series: str) -> Event:
+    return Event("opened", Incident(series, "flood", 0, 10**9, 0, 0.6, 0.9, 1.5, 2, 0, True, 10**9))
+
+
+def series_in(path: Path) -> list[str]:
+    return [json.loads(line)["series"] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_file_that_cannot_be_written_now_ends_nothing_and_gets_all_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netanomaly.watch.incidents.MOST_WAITING", 2)
+    path, place = tmp_path / "deep" / "events.jsonl", tmp_path / "deep"
+    place.write_text("in the way", encoding="utf-8")
+    with IncidentLines(path, TimeFormat(), 10**9) as told:
+        for name in "abc":
+            told.hear([event(name)])
+        assert len(caplog.records) == 1 and "not written, incidents wait" in caplog.text
+        place.unlink()
+        told.hear([event("d")])
+        assert series_in(path) == ["b", "c", "d"] and told.lost == 1
+        path.unlink()
+        place.rmdir()
+        place.write_text("in the way", encoding="utf-8")
+        told.hear([event("e")])
+        place.unlink()
+    assert series_in(path) == ["e"]  # written at the end
+    assert caplog.records[-1].message.endswith("1 lines of incidents were not written")
+
+
+def test_lines_stay_whole_after_half_a_line_and_when_the_disk_is_full(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"series": "half"}', encoding="utf-8")
+    with IncidentLines(path, TimeFormat(), 10**9) as told:
+        told.hear([event("a")])
+        before, limits = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+        try:
+            told.hear([event("b")])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        assert path.read_bytes() == before
+        told.hear([event("c")])
+    assert series_in(path) == ["half", "a", "b", "c"]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -137,6 +188,7 @@ def test_the_incidents_of_a_silent_series_are_over_when_it_is_forgotten(plain: P
         (["--metrics-address", "::"], "--metrics-address: is where metrics are listened for"),
         (["--to-alertmanager", "localhost:9093"], "--to-alertmanager: 'localhost:9093' is not a URL"),
         (["--to-alertmanager", "http://h", "--alert-label", "a-b=c"], "--alert-label a-b=c: write NAME=VALUE"),
+        (["--to-alertmanager", "http://h", "--alert-label", "a=\udce9"], "its value is no text that can be sent"),
         (["--to-alertmanager", "http://h", "--alert-label", "class=c"], "the label class is taken"),
         (["--from-prometheus", "http://h", "--follow"], "name no file to read or follow"),
         (["--from-prometheus", "http://h"], "no query for 'rtt_ms'"),
@@ -148,3 +200,26 @@ def test_what_does_not_go_together_is_one_line(
     assert main(["watch", str(run), *options]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", [CONTENT, MANIFEST, WEIGHTS])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["watch", "--incidents"],
+        ["watch", "--state"],
+        ["predict", "--out"],
+        ["predict", "--incidents"],
+        ["eval", "--out"],
+    ],
+)
+def test_no_command_writes_into_the_files_of_its_bundle(
+    run: Path, source: Path, options: list[str], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, option = options
+    bundle = tmp_path / "run"
+    shutil.copytree(run, bundle)
+    before = {path.name: path.read_bytes() for path in bundle.iterdir()}
+    assert main([command, str(bundle), str(source), option, str(bundle / name)]) == 2
+    assert f"{option} " in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in bundle.iterdir()} == before

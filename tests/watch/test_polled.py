@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from netanomaly import DataError
@@ -28,15 +29,19 @@ class Asked:
     def __init__(self) -> None:
         self.ranges: list[tuple[int, int]] = []
         self.fails = 0
+        self.refuses: list[str] = []
+        self.piece = 10**9
+        """Steps of a table."""
 
     def tables(self, start: int, end: int, refused: Any = None) -> Iterator[Table]:
         if self.fails:
             self.fails -= 1
             raise Unreachable("no answer")
         self.ranges.append((start, end))
-        import numpy as np
-
-        yield metrics_table(np.arange(start, end + 1, STEP))
+        for first in range(start, end + 1, self.piece * STEP):
+            if self.refuses and first > start:
+                raise DataError(self.refuses.pop(0))
+            yield metrics_table(np.arange(first, min(end + 1, first + self.piece * STEP), STEP))
 
 
 class Clock:
@@ -95,6 +100,18 @@ def test_while_there_is_no_answer_it_waits_and_then_asks_for_all(caplog: pytest.
         "no answer; asked again every 10 s",
         "Prometheus answers again",
     ]
+
+
+def test_a_refusal_is_told_once_and_asked_again_from_where_rows_have_come(caplog: pytest.LogCaptureFixture) -> None:
+    asked, clock = Asked(), Clock()
+    source = polled(asked, clock, START - 31 * STEP)
+    asked.piece, asked.refuses = 10, ["HTTP 422: too many", "HTTP 422: too many", "HTTP 400: no"]
+    found = [delivery.rows for delivery in islice(source.deliveries(), 8)]
+    assert found[:5] == [10, 0, 10, 0, 10]  # not all of them at once
+    assert sum(found) == 30 + (len(asked.ranges) - 1) * AGAIN_SECONDS / 10
+    starts = [start for start, _ in asked.ranges]
+    assert starts[:3] == [START - 30 * STEP, START - 20 * STEP, START - 10 * STEP]
+    assert "HTTP 422: too many; asked again every 10 s" in caplog.text
 
 
 def test_a_first_question_without_an_answer_is_an_error() -> None:

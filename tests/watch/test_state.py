@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from netanomaly import Predictor
+from netanomaly import ConfigError, DataError, Predictor
 from netanomaly.streaming import StreamingPredictor
 from netanomaly.watch.loop import watch
+from netanomaly.watch.state_file import StateFile
 from streams import same_printed
 
 
@@ -125,3 +126,67 @@ def test_lines_that_are_sent_again_after_a_restart_are_left_out(
     counts = run(plain, again, second)
     assert counts.left_out == {"already answered": 30}
     same_printed(pd.concat([first.frame(), second.frame()]), plain.predict(frame))
+
+
+def test_a_second_watch_with_the_same_state_is_refused_and_harms_nothing(plain: Predictor, path: Path) -> None:
+    stream = StreamingPredictor(plain)
+    with StateFile(path.with_name("state"), stream, plain.live_alarms(), 30.0):
+        mine = path.with_name(".state.0123abcd.tmp")
+        mine.write_text("being written")
+        with pytest.raises(ConfigError, match=r"--state .*state: another process goes on from it"):
+            run(plain, path, Taken())
+        assert mine.exists() and not path.with_name("state").exists()
+    run(plain, path, Taken())
+
+
+INCIDENT = {
+    "series": "w",
+    "label": "flood",
+    "start": 1,
+    "last": 2,
+    "peak": 1,
+    "rows": 2,
+    "novel": 0,
+    "raised": None,
+    "first_confidence": 0.5,
+    "peak_confidence": 0.9,
+    "sum_confidence": 1.4,
+    "is_sure": True,
+}
+PLACE = {"offset": 9, "lines": 1, "header": "a,b", "before": "00", "name": "a.csv", "file": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"behind": [1]},
+        {"behind": {"a": "x"}},
+        {"behind": {"a": 1.5}},
+        {"incidents": 1},
+        {"incidents": [1]},
+        {"incidents": [{"series": "w"}]},
+        {"incidents": [INCIDENT | {"start": "x"}]},
+        {"incidents": [INCIDENT | {"start": True}]},
+        {"incidents": [INCIDENT | {"peak": 2**63}]},
+        {"incidents": [INCIDENT | {"sum_confidence": float("nan")}]},
+        {"incidents": [INCIDENT | {"rows": 0}]},
+        {"incidents": [INCIDENT | {"label": "no such class"}]},
+        {"place": [1]},
+        {"place": PLACE | {"offset": -1}},
+        {"place": PLACE | {"header": 1}},
+        {"place": PLACE | {"file": [1, "x"]}},
+    ],
+)
+def test_a_state_whose_words_are_wrong_is_refused_in_a_line(plain: Predictor, tmp_path: Path, words: Any) -> None:
+    path, stream = tmp_path / "state", StreamingPredictor(plain)
+    classes = [name for name in plain.live_alarms().rule.thresholds if name != plain.classes[0]]
+    good = {"behind": {"w": 3}, "incidents": [INCIDENT | {"label": classes[0]}], "place": PLACE}
+    for given in (good, good | words):
+        stream.save(path, given)
+        state = StateFile(path, stream, plain.live_alarms(), 30.0)
+        if given is good:
+            place, behind = state.restore()
+            assert place is not None and place.as_json() == {**PLACE, "file": (1, 2)} and behind == {"w": 3}
+            continue
+        with pytest.raises(DataError, match="state: not a saved state of watch: "):
+            state.restore()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +15,15 @@ from numpy.typing import NDArray
 
 from netanomaly.alarms.raising import Alarms
 from netanomaly.alarms.rule import AlarmRule
+
+PLAIN: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "int | None": (int, type(None)),
+}
+"""What JSON makes of values, by their annotation."""
 
 
 @dataclass
@@ -55,7 +64,7 @@ class Incident:
 
 @dataclass(frozen=True)
 class Event:
-    """Somebody is to be told: an alarm is raised, or its incident is over."""
+    """Somebody is to be told: an alarm is raised, or its incident is over; the incident as it was then."""
 
     kind: Literal["opened", "closed"]
     incident: Incident
@@ -137,10 +146,10 @@ class LiveAlarms:
         return [asdict(incident) for own in self._running.values() for incident in own.values()]
 
     def restore(self, state: Iterable[Mapping[str, Any]]) -> None:
-        """Go on from `state`. Raises KeyError, TypeError or ValueError if it is none of these classes."""
+        """Go on from `state`. Raises TypeError or ValueError if it is none of these classes."""
         running: dict[str, dict[str, Incident]] = {}
         for values in state:
-            incident = Incident(**values)
+            incident = _of_plain(values)
             if incident.label not in self.classes:
                 raise ValueError(f"an incident of the class '{incident.label}', which the bundle does not know")
             running.setdefault(incident.series, {})[incident.label] = incident
@@ -173,7 +182,23 @@ class LiveAlarms:
             return []
         incident.raised = time
         self.opened[label] += 1
-        return [Event("opened", incident)]
+        return [Event("opened", replace(incident))]  # as it is now: the rows after this one change it
+
+
+def _of_plain(values: Any) -> Incident:
+    """An incident of plain values. Raises TypeError or ValueError if they are something else."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{values} is no incident")
+    incident = Incident(**values)
+    for field in fields(Incident):
+        value = getattr(incident, field.name)
+        if type(value) not in PLAIN[str(field.type)]:
+            raise TypeError(f"{field.name} of an incident is {value!r}, not {field.type}")
+        if isinstance(value, int | float) and not abs(value) < 2**63:  # NaN, too
+            raise ValueError(f"{field.name} of an incident is {value}")
+    if incident.rows < 1 or not incident.peak_confidence > 0:
+        raise ValueError("an incident without rows")
+    return incident
 
 
 def _closed(incidents: Iterable[Incident]) -> list[Event]:

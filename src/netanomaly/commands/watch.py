@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from netanomaly.commands.from_prometheus import OPTION, add_prometheus, is_asked
-from netanomaly.commands.shared import Shared, check_apart, check_place
+from netanomaly.commands.shared import Shared, bundle_directory, bundle_files, check_apart, check_place
 from netanomaly.durations import parse_duration
 from netanomaly.errors import ConfigError
 
@@ -106,4 +106,5 @@ def _check(options: argparse.Namespace) -> None:
     incidents = None if options.incidents == Path("-") else options.incidents
     check_place(options.state, "--state")
     check_place(incidents, "--incidents")
-    check_apart({"--state": options.state, "--incidents": incidents}, [options.file, options.data])
+    read = [options.file, options.data, *bundle_files(bundle_directory(options.bundle))]
+    check_apart({"--state": options.state, "--incidents": incidents}, read)

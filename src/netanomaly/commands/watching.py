@@ -48,7 +48,7 @@ def watch_as_asked(options: argparse.Namespace) -> None:
         listeners: list[Listener] = []
         if options.incidents is not None:
             place = None if to_output else options.incidents
-            listeners.append(IncidentLines(place, times, alarms.interval_ns))
+            listeners.append(stack.enter_context(IncidentLines(place, times, alarms.interval_ns)))
         alerts = None if options.to_alertmanager is None else _alertmanager(options, times, alarms)
         if options.metrics_port is not None:
             metrics = WatchMetrics(stream, alarms, counts, str(options.bundle), alerts)
@@ -93,6 +93,8 @@ def _alertmanager(options: argparse.Namespace, times: TimeFormat, alarms: LiveAl
         name, mark, value = given.partition("=")
         if not mark or not LABEL.fullmatch(name) or not value:
             raise ConfigError(f"--alert-label {given}: write NAME=VALUE, a name of letters, digits and _")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):  # bytes of the command line that are no text
+            raise ConfigError(f"--alert-label {given}: its value is no text that can be sent")
         if name in OURS:
             raise ConfigError(f"--alert-label {given}: the label {name} is taken: it says what the incident is")
         labels[name] = value

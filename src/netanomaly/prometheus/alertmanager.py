@@ -31,6 +31,8 @@ MOST_WAITING = 10_000
 """Alerts that wait to be sent, at most; of more, the oldest are dropped."""
 AT_ONCE = 64
 """Alerts in one request."""
+FOR_WHAT_IT_HOLDS = (400, 413, 422)
+"""Statuses with which a request is refused that another one with fewer alerts may not be refused with."""
 PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 """Seconds before a request is tried again; the last holds from there on."""
 LAST_SECONDS = 5.0
@@ -129,12 +131,17 @@ class Alertmanager:
         """Send what waits, and again and again what goes on, until the end."""
         again_at = time.monotonic() + self._again
         while (alerts := self._next(again_at)) is not None:
-            if alerts:
-                if not self._send_for_sure(alerts):
-                    return
-            else:
-                again_at = time.monotonic() + self._again
-                self._send_again()
+            try:
+                if alerts:
+                    if not self._send_for_sure():
+                        return
+                else:
+                    again_at = time.monotonic() + self._again
+                    self._send_again()
+            except Exception as error:  # whatever it is, the alerts after it have to be sent
+                self.failures += 1
+                self._drop(len(self._in_hand), f"{type(error).__name__}: {error}")
+                self._in_hand = []
 
     def _next(self, again_at: float) -> list[dict[str, Any]] | None:
         """Alerts to send next, once there are some; none if those that go on are to be told again; None at the end."""
@@ -153,38 +160,47 @@ class Alertmanager:
         """Tell of what goes on, once: the next time comes soon."""
         alerts = [self.alert(incident, is_over=False) for incident in self._open()]
         for first in range(0, len(alerts), AT_ONCE):
-            if not self._is_settled(alerts[first : first + AT_ONCE]):
+            if self._unsettled(alerts[first : first + AT_ONCE]):
                 return
 
-    def _send_for_sure(self, alerts: list[dict[str, Any]]) -> bool:
-        """Send as often as it takes; False: the end came before."""
-        for pause in chain(self._pauses, repeat(self._pauses[-1])):
-            if self._is_settled(alerts):
-                break
+    def _send_for_sure(self) -> bool:
+        """Send what is in hand, as often as it takes; False: the end came before."""
+        pauses = chain(self._pauses, repeat(self._pauses[-1]))
+        while left := self._unsettled(self._in_hand):
+            self._in_hand = left
             if self._end.is_set():
                 return False
-            self._end.wait(pause)
+            self._end.wait(next(pauses))
         self._in_hand = []
         return True
 
-    def _is_settled(self, alerts: Sequence[dict[str, Any]]) -> bool:
-        """Send once; whether there is no use in trying again: they were taken, or refused for good."""
+    def _unsettled(self, alerts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Send once; those that are worth trying again: neither taken nor refused for good."""
         try:
             self._endpoint.post_json(PATH, alerts)
         except Unanswered as error:
             self.failures += 1
             if not error.may_pass:
+                if len(alerts) > 1 and error.status in FOR_WHAT_IT_HOLDS:
+                    return self._one_by_one(alerts)
                 self._drop(len(alerts), str(error))
-                return True
+                return []
             if not self._is_down:
                 log.warning("%s: alerts wait: %s", self._endpoint.shown, error)
             self._is_down = True
-            return False
+            return alerts
         if self._is_down:
             log.warning("%s: takes alerts again", self._endpoint.shown)
         self._is_down = False
         self.sent += len(alerts)
-        return True
+        return []
+
+    def _one_by_one(self, alerts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The same of alerts that were refused together: one bad one is no reason to lose the others."""
+        for place, alert in enumerate(alerts):
+            if self._unsettled([alert]):
+                return alerts[place:]
+        return []
 
     def _drop(self, count: int, why: str) -> None:
         """Count alerts that are lost; of many, it is told at 1, 2, 4, 8 ..."""

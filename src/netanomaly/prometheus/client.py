@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,18 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netanomaly.errors import DataError
-from netanomaly.prometheus.http import Endpoint, Unanswered
+from netanomaly.prometheus.http import Endpoint, TooLong, Unanswered
+from netanomaly.strict_json import TooManyParts, parse_json
 
 log = logging.getLogger(__name__)
 
 MOST_POINTS = 11_000
 """Steps of a query that Prometheus answers at most."""
+FAR_SECONDS = 9.2e9
+"""Since 1970: nanoseconds of later times do not fit into 64 bits."""
 MILLISECOND = 10**6
 """Nanoseconds; Prometheus knows nothing finer."""
+TOO_MUCH = (413, 422)
+"""Statuses with which a query is refused for its size, among other reasons (`query.max-samples`)."""
 
 
 class Unreachable(DataError):
     """Prometheus does not answer now; it may later."""
+
+
+class TooMuch(DataError):
+    """It may be that too much was asked for at once: fewer steps may be answered."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class PrometheusClient:
 
         Raises:
             Unreachable: there is no answer.
+            TooMuch: the query is refused, or its answer is too large, in a way that fewer steps may change.
             DataError: Prometheus refuses the query, or the answer is none.
         """
         fields = {"query": query, "start": _seconds(start), "end": _seconds(end), "step": _seconds(step)}
@@ -58,18 +67,25 @@ class PrometheusClient:
         try:
             answer = self._endpoint.post_form("/api/v1/query_range", fields)
         except Unanswered as error:
-            raise (Unreachable if error.may_pass else DataError)(f"{place}: {error}") from error
+            too_much = isinstance(error, TooLong) or error.status in TOO_MUCH
+            kind = Unreachable if error.may_pass else TooMuch if too_much else DataError
+            raise kind(f"{place}: {error}") from error
         try:
-            tree = json.loads(answer)
+            tree = parse_json(answer)
             if tree["status"] != "success":
                 raise DataError(f"{place}: {tree.get('errorType', 'error')}: {tree.get('error', 'without a word')}")
             for warning in tree.get("warnings", ()):
                 log.warning("%s: %s", place, warning)
             if tree["data"]["resultType"] != "matrix":
                 raise DataError(f"{place}: the answer is a {tree['data']['resultType']}, not a matrix")
-            return [_found(result, place) for result in tree["data"]["result"]]
+            found = [_found(result, place) for result in tree["data"]["result"]]
+        except TooManyParts as error:
+            raise TooMuch(f"{place}: the answer has {error}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{place}: not an answer of Prometheus: {type(error).__name__}: {error}") from error
+        for one in found:
+            _check_times(one, start, end, step, place)
+        return found
 
 
 def pieces(start: int, end: int, step: int, most: int = MOST_POINTS) -> Iterator[tuple[int, int]]:
@@ -82,11 +98,21 @@ def _found(result: Mapping[str, Any], place: str) -> Found:
     labels = {str(name): str(value) for name, value in result["metric"].items()}
     if "values" not in result:
         raise DataError(f"{place}: {labels} is a histogram; ask for a number, as histogram_quantile() gives")
-    times = [round(float(time) * 1000) * MILLISECOND for time, _ in result["values"]]
+    seconds = np.array([float(time) for time, _ in result["values"]], dtype=np.float64)
+    if not (np.abs(seconds) < FAR_SECONDS).all():
+        raise ValueError("a time that is none")
+    times = np.rint(seconds * 1000).astype(np.int64) * MILLISECOND
     values = [
         float(value) for _, value in result["values"]
     ]  # Python reads NaN, +Inf and -Inf as Prometheus writes them
-    return Found(labels, np.array(times, dtype=np.int64), np.array(values, dtype=np.float64))
+    return Found(labels, times, np.array(values, dtype=np.float64))
+
+
+def _check_times(found: Found, start: int, end: int, step: int, place: str) -> None:
+    """Raise a DataError for samples that were not asked for: they would be taken for those of another step."""
+    outside = (found.times <= start - step // 2 - 1) | (found.times >= end + (step + 1) // 2)
+    for time in found.times[outside][:1]:
+        raise DataError(f"{place}: {dict(found.labels)} has a sample at {_seconds(int(time))}, which was not asked for")
 
 
 def _seconds(nanoseconds: int) -> str:

@@ -7,7 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
 
@@ -15,6 +15,10 @@ from netanomaly.errors import ConfigError
 
 SHOWN = 300
 """Letters of what a server says that are told."""
+MOST_BYTES = 2**28
+"""Of an answer; a longer one is not read."""
+MOST_BYTES_OF_ERROR = 2**16
+"""Of what a server says about why it refuses."""
 
 
 class Unanswered(Exception):
@@ -22,11 +26,16 @@ class Unanswered(Exception):
 
     Attributes:
         may_pass: the same question may be answered later.
+        status: of HTTP; None: there was none.
     """
 
-    def __init__(self, why: str, *, may_pass: bool) -> None:
+    def __init__(self, why: str, *, may_pass: bool, status: int | None = None) -> None:
         super().__init__(why)
-        self.may_pass = may_pass
+        self.may_pass, self.status = may_pass, status
+
+
+class TooLong(Unanswered):
+    """The answer has more than `MOST_BYTES`."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -52,6 +61,8 @@ class Endpoint:
     """
 
     def __init__(self, url: str, option: str, seconds: float) -> None:
+        if not url.isascii() or not url.isprintable() or " " in url:
+            raise ConfigError(f"{option}: '{_without_user(url)}': write letters that are not ASCII, and blanks, as %XX")
         try:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port
@@ -85,8 +96,7 @@ class Endpoint:
         request = urllib.request.Request(self.shown + path, body, headers)  # noqa: S310 - http or https: see above
         try:
             with self._opener.open(request, timeout=self._seconds) as answer:
-                found: bytes = answer.read()
-                return found
+                return _read(answer)
         except urllib.error.HTTPError as error:
             with error:
                 raise _refused(error) from error
@@ -100,23 +110,36 @@ class Endpoint:
             raise Unanswered(_why(error), may_pass=True) from error
 
 
+def _read(answer: HTTPResponse) -> bytes:
+    """All of an answer."""
+    found = answer.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise TooLong(f"the answer has more than {MOST_BYTES} bytes", may_pass=False)
+    if answer.length:  # reading up to a number of bytes does not say so itself
+        raise Unanswered(f"the answer broke off {answer.length} bytes before its end", may_pass=True)
+    return found
+
+
 def _refused(error: urllib.error.HTTPError) -> Unanswered:
     """What a status that is no success means."""
     if 300 <= error.code < 400:
-        return Unanswered(f"HTTP {error.code}: it redirects to {error.headers.get('Location')}", may_pass=False)
+        return Unanswered(
+            f"HTTP {error.code}: it redirects to {error.headers.get('Location')}", may_pass=False, status=error.code
+        )
     try:
-        said = error.read().decode("utf-8", "replace")
+        said = error.read(MOST_BYTES_OF_ERROR).decode("utf-8", "replace")
     except (OSError, HTTPException):
         said = ""
     may_pass = error.code in (408, 429) or error.code >= 500
-    return Unanswered(f"HTTP {error.code}: {_message(said) or error.reason}", may_pass=may_pass)
+    why = f"HTTP {error.code}: {_message(said) or error.reason}"
+    return Unanswered(why, may_pass=may_pass, status=error.code)
 
 
 def _message(said: str) -> str:
     """The `error` of a JSON object, else the text, on one line."""
     try:
         found = json.loads(said)
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     text = str(found["error"]) if isinstance(found, dict) and "error" in found else said
     return " ".join(text.split())[:SHOWN]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,10 +14,12 @@ from netanomaly.data.ingest import NO_PART, InputFormat, Table, table_of_frames
 from netanomaly.data.time_texts import format_times
 from netanomaly.data.timestamps import TimeFormat
 from netanomaly.errors import ConfigError, DataError
-from netanomaly.prometheus.client import MILLISECOND, Found, PrometheusClient, pieces
+from netanomaly.prometheus.client import MILLISECOND, Found, PrometheusClient, TooMuch, pieces
 
 TIME, SERIES = "(time)", "(series)"
 """Columns of the table; no metric is called so."""
+MOST_SAMPLES = 1_000_000
+"""Of an answer to one query, as far as the number of its series is known."""
 
 Refused = Callable[[str], None]
 """Takes what is wrong with a value that is none; the row counts as missing in it then."""
@@ -49,6 +52,7 @@ class PrometheusTables:
                     "measured: false"
                 )
         self.step = step
+        self._series = 1  # in an answer, at most so far
         self._client, self._labels = client, form.series_columns
         self._queries = {name: queries[name] for name in measured}
         self._form = replace(
@@ -62,6 +66,8 @@ class PrometheusTables:
     def tables(self, start: int, end: int, refused: Refused | None = None) -> Iterator[Table]:
         """The rows from `start` to `end` (ns since 1970, whole steps), in order of time, a range query after another.
 
+        Where too much is asked for at once, halves of the range are asked for.
+
         Args:
             refused: is told of infinite values; None: they are an error.
 
@@ -70,9 +76,24 @@ class PrometheusTables:
             DataError: it refuses a query; two results of one are of one series; or a value is infinite.
         """
         for first, last in pieces(start, end, self.step):
-            table = self._table(first, last, refused)
-            if table is not None:
-                yield table
+            yield from self._halved(first, last, refused)
+
+    def _halved(self, start: int, end: int, refused: Refused | None) -> Iterator[Table]:
+        """The rows of one range query for each metric, or of its halves if that is too much."""
+        count = (end - start) // self.step + 1
+        if count == 1 or count * self._series <= MOST_SAMPLES:
+            try:
+                table = self._table(start, end, refused)
+            except TooMuch as error:
+                if count == 1:
+                    raise DataError(str(error)) from error
+            else:
+                if table is not None:
+                    yield table
+                return
+        middle = start + count // 2 * self.step
+        yield from self._halved(start, middle - self.step, refused)
+        yield from self._halved(middle, end, refused)
 
     def _table(self, start: int, end: int, refused: Refused | None) -> Table | None:
         """The rows of one range query for each metric; None if there are none."""
@@ -81,6 +102,7 @@ class PrometheusTables:
         seen: dict[str, NDArray[np.bool_]] = {}  # (steps,) by series: some query had a sample
         for column, (name, query) in enumerate(self._queries.items()):
             found = self._client.query_range(query, start, end, self.step)
+            self._series = max(self._series, len(found))
             for series, one in zip(self._names(name, found), found, strict=True):
                 if series not in values:
                     values[series] = np.full((count, len(self._queries)), np.nan)
@@ -100,15 +122,15 @@ class PrometheusTables:
 
     def _names(self, metric: str, found: Sequence[Found]) -> list[str]:
         """The series of each result of a metric's query."""
-        names = []
+        names: list[str] = []
         for one in found:
             lacking = [label for label in self._labels if not one.labels.get(label)]
             if lacking:
                 has = ", ".join(one.labels) or "none"
                 raise DataError(f"--query {metric}: a result has no label '{lacking[0]}' of data.series; it has {has}")
             names.append("/".join(one.labels[label] for label in self._labels))
-        for name in names:
-            if names.count(name) > 1:
+        for name, times in Counter(names).items():
+            if times > 1:
                 two = [dict(one.labels) for one, other in zip(found, names, strict=True) if other == name][:2]
                 raise DataError(
                     f"--query {metric}: two results are of series '{name}': {two[0]} and {two[1]}; aggregate them, or "

@@ -6,6 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -94,10 +95,11 @@ def watch_source(
     config = stream.predictor.config
     alarms = stream.predictor.live_alarms() if alarms is None else alarms
     counts = Counts() if counts is None else counts
-    kept = None if state is None else StateFile(state, stream, alarms, state_every)
-    start, behind = (None, {}) if kept is None else kept.restore()
     left_out = LeftOut(counts)
-    with opened(start, left_out) as source:
+    with ExitStack() as stack:
+        kept = None if state is None else stack.enter_context(StateFile(state, stream, alarms, state_every))
+        start, behind = (None, {}) if kept is None else kept.restore()
+        source = stack.enter_context(opened(start, left_out))
         admission = Admission(
             stream,
             build_spans(config).interval_ns,

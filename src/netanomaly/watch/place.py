@@ -48,9 +48,13 @@ class Place:
         """
         try:
             device, inode = values["file"]
-            numbers = int(values["offset"]), int(values["lines"])
-            texts = str(values["header"]), str(values["before"]), str(values["name"])
-            return Place(*numbers, *texts, (int(device), int(inode)))
+            numbers = values["offset"], values["lines"], device, inode
+            texts = values["header"], values["before"], values["name"]
+            if not all(type(number) is int and number >= 0 for number in numbers):
+                raise TypeError("offset, lines and file are numbers")
+            if not all(type(text) is str for text in texts):
+                raise TypeError("header, before and name are texts")
+            return Place(*numbers[:2], *texts, numbers[2:])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"the place in a file is none: {error}") from error
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Self
 
-from netanomaly.prometheus.client import MOST_POINTS, Unreachable
+from netanomaly.errors import DataError
+from netanomaly.prometheus.client import MOST_POINTS
 from netanomaly.prometheus.table import PrometheusTables
 from netanomaly.watch.source import Delivery
 
@@ -18,13 +19,13 @@ LAG = 1
 LOOK_SECONDS = 1.0
 """How often it is looked whether a step has passed, at least."""
 AGAIN_SECONDS = 10.0
-"""How long to wait after Prometheus did not answer."""
+"""How long to wait after Prometheus did not answer, or refused to."""
 
 
 class PolledRows:
     """Rows from now on, or from where a saved state stood; see `Source`.
 
-    What could not be asked while Prometheus did not answer is asked later: no step is passed over.
+    What Prometheus did not answer, or refused, is asked again later: no step is passed over.
 
     Args:
         after: time of the last row that is known, in ns since 1970; None: begin now.
@@ -47,7 +48,7 @@ class PolledRows:
     ) -> None:
         self._tables, self._clock, self._sleep = tables, clock, sleep
         self._next = self._newest() if after is None else after // tables.step * tables.step + tables.step
-        self._is_down = False
+        self._told: str | None = None  # why there is no answer
         for _ in tables.tables(self._newest(), self._newest(), refused=lambda said: None):
             pass  # a query that is wrong, or a wrong URL, is better told before anything else
 
@@ -61,7 +62,7 @@ class PolledRows:
         """None: the state itself knows the time of the last row."""
 
     def deliveries(self) -> Iterator[Delivery]:
-        """Rows, a step or what has piled up at a time."""
+        """Rows, a step or a piece of what has piled up at a time."""
         while True:
             newest = min(self._newest(), self._next + (MOST_POINTS - 1) * self._tables.step)
             if newest < self._next:
@@ -70,18 +71,27 @@ class PolledRows:
                 yield Delivery(0, ())
                 continue
             try:
-                found = list(self._tables.tables(self._next, newest, refused=self._refuse))
-            except Unreachable as error:
-                if not self._is_down:
-                    log.warning("%s; asked again every %g s", error, AGAIN_SECONDS)
-                self._is_down = True
-                self._sleep(AGAIN_SECONDS)
+                for table in self._tables.tables(self._next, newest, refused=self._refuse):
+                    self._answered(int(table.times.max()))
+                    yield Delivery(len(table), [table])
+            except DataError as error:
+                self._not_answered(str(error))
                 yield Delivery(0, ())
                 continue
-            if self._is_down:
-                log.warning("Prometheus answers again")
-            self._is_down, self._next = False, newest + self._tables.step
-            yield Delivery(sum(map(len, found)), found)
+            self._answered(newest)
+
+    def _answered(self, last: int) -> None:
+        """Go on after this step."""
+        if self._told is not None:
+            log.warning("Prometheus answers again")
+        self._told, self._next = None, last + self._tables.step
+
+    def _not_answered(self, why: str) -> None:
+        """Tell it, once, and wait."""
+        if why != self._told:
+            log.warning("%s; asked again every %g s", why, AGAIN_SECONDS)
+        self._told = why
+        self._sleep(AGAIN_SECONDS)
 
     def _newest(self) -> int:
         """The latest step to ask for."""
