@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from netanomaly import Predictor, load
+from netanomaly.cluster import output
 from netanomaly.cluster.output import check_output, committed
 from netanomaly.cluster.packed import PackedBundle
 from netanomaly.cluster.parts import Parts
@@ -171,10 +173,53 @@ def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:
         (staging / "part.txt").write_text("broken")
         1 / 0  # noqa: B018
     assert (out / "part.txt").read_text() == "new"
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["_SUCCESS", "answers", "part.txt"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.suffix != ".lock") == [
+        "_SUCCESS",
+        "answers",
+        "part.txt",
+    ]
     (out / "_SUCCESS").unlink()
     with pytest.raises(ConfigError, match="holds no answers"):
         check_output(out)
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_a_kill_as_answers_are_replaced_loses_none(
+    renames: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, others = tmp_path / "answers", [tmp_path / ".answers.x.old", tmp_path / ".other.00000000.new"]
+    with committed(out) as staging:
+        (staging / "part.txt").write_text("old")
+    for other in others:  # not of this output's making
+        other.mkdir()
+    done: list[Path] = []
+
+    def rename(path: Path, target: Path) -> Path:
+        if len(done) == renames:
+            raise SystemExit
+        done.append(path)
+        return real(path, target)
+
+    real = Path.rename
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", rename)
+        killed.setattr(output, "_tidy", lambda out: None)
+        with contextlib.suppress(SystemExit), committed(out) as staging:
+            (staging / "part.txt").write_text("new")
+            (staging / "_temporary").mkdir()
+    assert out.exists() == (renames != 1)
+    check_output(out)
+    assert (out / "part.txt").read_text() == ("new" if renames == 2 else "old")
+    assert sorted(path for path in tmp_path.iterdir() if path.suffix != ".lock") == sorted([out, *others])
+
+
+def test_two_runs_do_not_write_the_same_answers(tmp_path: Path) -> None:
+    with committed(tmp_path / "answers") as staging:
+        with pytest.raises(ConfigError, match="another run is writing there"), committed(tmp_path / "answers"):
+            pass
+        with pytest.raises(ConfigError, match="another run is writing there"):
+            check_output(tmp_path / "answers")
+        assert staging.is_dir()
 
 
 def test_the_error_of_a_task_is_told_as_it_is() -> None:
