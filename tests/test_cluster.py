@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from netanomaly import Predictor, load
+from bundles import untrained
+from netanomaly import Predictor, bundle_files, load
+from netanomaly.bundle import save_bundle
 from netanomaly.cluster import output
 from netanomaly.cluster.output import check_output, committed
 from netanomaly.cluster.packed import PackedBundle
@@ -160,6 +163,46 @@ def test_a_packed_bundle_answers_as_the_directory(tmp_path: Path) -> None:
         damaged.predictor()
     with pytest.raises(BundleError, match="no bundle here"):
         PackedBundle.of(tmp_path)
+
+
+def test_a_bundle_is_packed_as_carefully_as_it_is_loaded(tmp_path: Path) -> None:
+    whole = PackedBundle.of(FIXTURE)
+    assert whole.files["manifest.json"] == (FIXTURE / "manifest.json").read_bytes()
+    for name, content in whole.files.items():  # as a kill between the manifest and the renames leaves it
+        (tmp_path / name).write_bytes(content if name == "manifest.json" else b"of an earlier bundle")
+        if name != "manifest.json":
+            (tmp_path / f"{name}.new").write_bytes(content)
+    assert PackedBundle.of(tmp_path) == whole
+    (tmp_path / "bundle.json.new").unlink()
+    with pytest.raises(BundleError, match="is not the file that was saved"):
+        PackedBundle.of(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes as POSIX has them")
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(BundleError, match="is no regular file"):
+        PackedBundle.of(tmp_path)
+
+
+def test_a_bundle_that_is_replaced_as_it_is_packed_is_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_bundle(tmp_path, untrained(0))
+    old, real = PackedBundle.of(tmp_path), bundle_files.read_file
+    reads: list[str] = []
+
+    def read_file(directory: Path, name: str, entry: bundle_files.Entry) -> bytes:
+        reads.append(name)
+        if len(reads) == 2:  # the manifest and the content of the old one have been read
+            save_bundle(tmp_path, untrained(1))
+        return real(directory, name, entry)
+
+    monkeypatch.setattr(bundle_files, "read_file", read_file)
+    found = PackedBundle.of(tmp_path)
+    assert found != old
+    assert found == PackedBundle.of(tmp_path)
 
 
 def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:

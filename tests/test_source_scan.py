@@ -137,5 +137,13 @@ def test_only_the_bundle_s_own_module_reads_the_bundle_s_files() -> None:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and ast.unparse(node.right) in names:
                 users.add(name)
     assert users == {"bundle.py", "model/language_model.py", "run_directory.py"} | {"bundle_files.py"}
+    readers = set()
+    for name, source in SOURCES.items():
+        tree = ast.parse(source)
+        known = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if known & set(names) and used & {"read_bytes", "open", "load_file"}:
+            readers.add(name)
+    assert readers == set()
     quoted = {name for name, source in SOURCES.items() if '"bundle.json"' in source or '"manifest.json"' in source}
     assert quoted == {"bundle_files.py"}
