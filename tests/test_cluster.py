@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from bundles import untrained
 from netanomaly import Predictor, bundle_files, load
 from netanomaly.bundle import save_bundle
-from netanomaly.cluster import output
+from netanomaly.cluster import options, output
 from netanomaly.cluster.output import check_output, committed
 from netanomaly.cluster.packed import PackedBundle
 from netanomaly.cluster.parts import Parts
@@ -26,7 +27,8 @@ from netanomaly.cluster.tasks import Job, told
 from netanomaly.data.clock import jumps
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.ingest import NO_PART, table_of_frames
-from netanomaly.errors import BundleError, ConfigError, DataError
+from netanomaly.errors import BundleError, ConfigError, DataError, EngineError
+from netanomaly.interrupts import Terminated
 from networks import link
 from streams import form_of, hard_network, predictor, times_near_halves
 
@@ -271,6 +273,36 @@ def test_the_error_of_a_task_is_told_as_it_is() -> None:
     assert isinstance(error, DataError)
     assert str(error) == "a.csv: line 3: no"
     assert told(RuntimeError("out of memory")) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "answers"), 2, "answers: No space left on device"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (Terminated(), 143, "terminated"),
+        (DataError("a.csv: line 3: \x1b[2J\nno"), 3, "a.csv: line 3: \\u001b[2J\\nno"),
+        (RuntimeError("Job\n  aborted \x1b"), 6, "the engine failed: Job aborted \\u001b"),
+    ],
+    ids=lambda found: type(found).__name__,
+)
+def test_the_scripts_end_as_the_program_does(
+    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def score(*_: object) -> None:
+        raise error
+
+    assert options.run(options.parser("").parse_args([str(FIXTURE), "a.csv", "--out", "answers"]), score) == code
+    assert capsys.readouterr().err == f"netanomaly: {line}\n"
+
+
+def test_the_scripts_show_a_traceback_on_request() -> None:
+    def score(*_: object) -> None:
+        raise RuntimeError("no workers")
+
+    given = options.parser("").parse_args([str(FIXTURE), "a.csv", "--out", "answers", "--debug"])
+    with pytest.raises(EngineError, match="no workers"):
+        options.run(given, score)
 
 
 def test_shares_are_the_same_everywhere() -> None:

@@ -128,6 +128,23 @@ def test_every_exception_to_the_linter_s_security_rules_names_its_rule() -> None
     assert '"S' not in pyproject.split("ignore = [")[1].split("]")[0]
 
 
+PRINTS = {
+    "ending.py": "what went wrong, made printable by it",
+    "terminal.py": "`tell`, which makes text printable",
+}
+"""Where `print` is called, and why that may be: text from files can drive a terminal."""
+
+
+def test_whatever_is_printed_is_made_printable() -> None:
+    calls = {
+        name
+        for name, source in SOURCES.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+    }
+    assert calls == set(PRINTS)
+
+
 def test_only_the_bundle_s_own_module_reads_the_bundle_s_files() -> None:
     """Everyone else goes through `load_bundle` and `read_manifest`, which check."""
     names = ("CONTENT", "MANIFEST", "WEIGHTS")
