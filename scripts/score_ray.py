@@ -14,6 +14,7 @@ from pathlib import Path
 from netanomaly.cluster.options import parser, run
 from netanomaly.cluster.tasks import Job
 from netanomaly.errors import ConfigError
+from netanomaly.interrupts import terminable
 
 
 def main() -> int:
@@ -38,7 +39,8 @@ def main() -> int:
             store = None if given.store_mib is None else given.store_mib * 2**20
             ray.init("local", num_cpus=given.cpus, object_store_memory=store, include_dashboard=False)
         try:
-            score_ray(files, bundle, out, job)
+            with terminable():  # Ray has put a handler of its own in the place of ours
+                score_ray(files, bundle, out, job)
         finally:
             ray.shutdown()
 

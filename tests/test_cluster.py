@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from netanomaly import Predictor, load
+from bundles import untrained
+from netanomaly import Predictor, bundle_files, load
+from netanomaly.bundle import save_bundle
+from netanomaly.cluster import options, output
 from netanomaly.cluster.output import check_output, committed
 from netanomaly.cluster.packed import PackedBundle
 from netanomaly.cluster.parts import Parts
@@ -21,7 +27,8 @@ from netanomaly.cluster.tasks import Job, told
 from netanomaly.data.clock import jumps
 from netanomaly.data.feed import FeedRule
 from netanomaly.data.ingest import NO_PART, table_of_frames
-from netanomaly.errors import BundleError, ConfigError, DataError
+from netanomaly.errors import BundleError, ConfigError, DataError, EngineError
+from netanomaly.interrupts import Terminated
 from networks import link
 from streams import form_of, hard_network, predictor, times_near_halves
 
@@ -160,6 +167,46 @@ def test_a_packed_bundle_answers_as_the_directory(tmp_path: Path) -> None:
         PackedBundle.of(tmp_path)
 
 
+def test_a_bundle_is_packed_as_carefully_as_it_is_loaded(tmp_path: Path) -> None:
+    whole = PackedBundle.of(FIXTURE)
+    assert whole.files["manifest.json"] == (FIXTURE / "manifest.json").read_bytes()
+    for name, content in whole.files.items():  # as a kill between the manifest and the renames leaves it
+        (tmp_path / name).write_bytes(content if name == "manifest.json" else b"of an earlier bundle")
+        if name != "manifest.json":
+            (tmp_path / f"{name}.new").write_bytes(content)
+    assert PackedBundle.of(tmp_path) == whole
+    (tmp_path / "bundle.json.new").unlink()
+    with pytest.raises(BundleError, match="is not the file that was saved"):
+        PackedBundle.of(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes as POSIX has them")
+@pytest.mark.timeout(20)
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "manifest.json")
+    with pytest.raises(BundleError, match="is no regular file"):
+        PackedBundle.of(tmp_path)
+
+
+def test_a_bundle_that_is_replaced_as_it_is_packed_is_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_bundle(tmp_path, untrained(0))
+    old, real = PackedBundle.of(tmp_path), bundle_files.read_file
+    reads: list[str] = []
+
+    def read_file(directory: Path, name: str, entry: bundle_files.Entry) -> bytes:
+        reads.append(name)
+        if len(reads) == 2:  # the manifest and the content of the old one have been read
+            save_bundle(tmp_path, untrained(1))
+        return real(directory, name, entry)
+
+    monkeypatch.setattr(bundle_files, "read_file", read_file)
+    found = PackedBundle.of(tmp_path)
+    assert found != old
+    assert found == PackedBundle.of(tmp_path)
+
+
 def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:
     out = tmp_path / "answers"
     for content in ("old", "new"):
@@ -171,10 +218,53 @@ def test_output_is_replaced_as_a_whole(tmp_path: Path) -> None:
         (staging / "part.txt").write_text("broken")
         1 / 0  # noqa: B018
     assert (out / "part.txt").read_text() == "new"
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["_SUCCESS", "answers", "part.txt"]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.suffix != ".lock") == [
+        "_SUCCESS",
+        "answers",
+        "part.txt",
+    ]
     (out / "_SUCCESS").unlink()
     with pytest.raises(ConfigError, match="holds no answers"):
         check_output(out)
+
+
+@pytest.mark.parametrize("renames", [0, 1, 2])
+def test_a_kill_as_answers_are_replaced_loses_none(
+    renames: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, others = tmp_path / "answers", [tmp_path / ".answers.x.old", tmp_path / ".other.00000000.new"]
+    with committed(out) as staging:
+        (staging / "part.txt").write_text("old")
+    for other in others:  # not of this output's making
+        other.mkdir()
+    done: list[Path] = []
+
+    def rename(path: Path, target: Path) -> Path:
+        if len(done) == renames:
+            raise SystemExit
+        done.append(path)
+        return real(path, target)
+
+    real = Path.rename
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", rename)
+        killed.setattr(output, "_tidy", lambda out: None)
+        with contextlib.suppress(SystemExit), committed(out) as staging:
+            (staging / "part.txt").write_text("new")
+            (staging / "_temporary").mkdir()
+    assert out.exists() == (renames != 1)
+    check_output(out)
+    assert (out / "part.txt").read_text() == ("new" if renames == 2 else "old")
+    assert sorted(path for path in tmp_path.iterdir() if path.suffix != ".lock") == sorted([out, *others])
+
+
+def test_two_runs_do_not_write_the_same_answers(tmp_path: Path) -> None:
+    with committed(tmp_path / "answers") as staging:
+        with pytest.raises(ConfigError, match="another run is writing there"), committed(tmp_path / "answers"):
+            pass
+        with pytest.raises(ConfigError, match="another run is writing there"):
+            check_output(tmp_path / "answers")
+        assert staging.is_dir()
 
 
 def test_the_error_of_a_task_is_told_as_it_is() -> None:
@@ -183,6 +273,36 @@ def test_the_error_of_a_task_is_told_as_it_is() -> None:
     assert isinstance(error, DataError)
     assert str(error) == "a.csv: line 3: no"
     assert told(RuntimeError("out of memory")) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "answers"), 2, "answers: No space left on device"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (Terminated(), 143, "terminated"),
+        (DataError("a.csv: line 3: \x1b[2J\nno"), 3, "a.csv: line 3: \\u001b[2J\\nno"),
+        (RuntimeError("Job\n  aborted \x1b"), 6, "the engine failed: Job aborted \\u001b"),
+    ],
+    ids=lambda found: type(found).__name__,
+)
+def test_the_scripts_end_as_the_program_does(
+    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def score(*_: object) -> None:
+        raise error
+
+    assert options.run(options.parser("").parse_args([str(FIXTURE), "a.csv", "--out", "answers"]), score) == code
+    assert capsys.readouterr().err == f"netanomaly: {line}\n"
+
+
+def test_the_scripts_show_a_traceback_on_request() -> None:
+    def score(*_: object) -> None:
+        raise RuntimeError("no workers")
+
+    given = options.parser("").parse_args([str(FIXTURE), "a.csv", "--out", "answers", "--debug"])
+    with pytest.raises(EngineError, match="no workers"):
+        options.run(given, score)
 
 
 def test_shares_are_the_same_everywhere() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -27,7 +28,8 @@ from netanomaly.deploying.formats import FORMATS, Answers, Format, Rows, Run
 from netanomaly.deploying.parity import BATCHES, TOLERANCE, hard_windows, measured
 from netanomaly.deploying.window_model import OUTPUTS, WindowModel
 from netanomaly.files import sha256
-from netanomaly.predictor import load
+from netanomaly.packing import load_packed
+from netanomaly.predictor import Predictor, load
 from networks import CLASSES, METRICS, network
 
 CONFIGS = sorted(path.relative_to(ROOT / "configs") for path in (ROOT / "configs").rglob("*.yaml"))
@@ -180,6 +182,39 @@ def test_what_is_missing_or_impossible_is_one_line(
     monkeypatch.setitem(FORMATS, "onnx", Format((), fails, FORMATS["onnx"].opened))
     told = refused("--out", str(out))
     assert "model.sequence_model cannot be written as onnx (Cannot view a tensor); try --format torch-export" in told
+    monkeypatch.setitem(FORMATS, "onnx", Format((), lambda *_: b"model", fails))
+    assert "cannot be written as onnx (Cannot view a tensor)" in refused("--out", str(out))
+    monkeypatch.setitem(FORMATS, "onnx", Format((), lambda *_: b"model", lambda _: fails))
+    assert "cannot be written as onnx (Cannot view a tensor)" in refused("--out", str(out))
+
+
+def test_a_file_is_of_one_bundle_whoever_replaces_that_meanwhile(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, out = tmp_path / "run", tmp_path / "m.onnx"
+    shutil.copytree(directory, place)
+
+    def load_late(*given: Any) -> Predictor:
+        tiny(place, width=12, kinds=["change", "missing"])
+        return load_packed(*given)
+
+    monkeypatch.setitem(FORMATS, "onnx", _wrong(lambda *answers: answers))
+    monkeypatch.setattr("netanomaly.deploying.export.load_packed", load_late)
+    assert export(place, "onnx", out).holds
+    told = json.loads(description_of(out).read_text(encoding="utf-8"))
+    assert told["weights_sha256"] == sha256(directory / "model.safetensors") != sha256(place / "model.safetensors")
+
+
+def test_there_is_no_file_without_its_description(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setitem(FORMATS, "onnx", _wrong(lambda *answers: answers))
+    monkeypatch.setattr("netanomaly.deploying.export.write_json", full)
+    assert main(["export", str(directory), "--out", str(tmp_path / "m.onnx")]) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_knows_every_format() -> None:
@@ -195,7 +230,7 @@ def test_metrics_that_are_not_measured_count_for_nothing(directory: Path, tmp_pa
         ]
     )
     predictor = load(directory, "cpu", [unmeasured])
-    model, rows = window_model(directory, [unmeasured])
+    model, rows = window_model(predictor)
     windows = hard_windows(predictor.channels, rows, sum(BATCHES))
     windows[..., 2] = np.nan
 

@@ -128,6 +128,23 @@ def test_every_exception_to_the_linter_s_security_rules_names_its_rule() -> None
     assert '"S' not in pyproject.split("ignore = [")[1].split("]")[0]
 
 
+PRINTS = {
+    "ending.py": "what went wrong, made printable by it",
+    "terminal.py": "`tell`, which makes text printable",
+}
+"""Where `print` is called, and why that may be: text from files can drive a terminal."""
+
+
+def test_whatever_is_printed_is_made_printable() -> None:
+    calls = {
+        name
+        for name, source in SOURCES.items()
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+    }
+    assert calls == set(PRINTS)
+
+
 def test_only_the_bundle_s_own_module_reads_the_bundle_s_files() -> None:
     """Everyone else goes through `load_bundle` and `read_manifest`, which check."""
     names = ("CONTENT", "MANIFEST", "WEIGHTS")
@@ -137,5 +154,13 @@ def test_only_the_bundle_s_own_module_reads_the_bundle_s_files() -> None:
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and ast.unparse(node.right) in names:
                 users.add(name)
     assert users == {"bundle.py", "model/language_model.py", "run_directory.py"} | {"bundle_files.py"}
+    readers = set()
+    for name, source in SOURCES.items():
+        tree = ast.parse(source)
+        known = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        if known & set(names) and used & {"read_bytes", "open", "load_file"}:
+            readers.add(name)
+    assert readers == set()
     quoted = {name for name, source in SOURCES.items() if '"bundle.json"' in source or '"manifest.json"' in source}
     assert quoted == {"bundle_files.py"}

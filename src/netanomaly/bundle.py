@@ -25,9 +25,9 @@ from netanomaly.bundle_files import (
     Manifest,
     check_format,
     check_keys,
+    consistent,
     json_object,
     read_file,
-    read_manifest,
     replace_files,
 )
 from netanomaly.bundle_fit import check_weights, expected_weights
@@ -106,14 +106,7 @@ def load_bundle(directory: Path) -> Bundle:
         BundleError: the directory holds no bundle, or one that is damaged, contradicts itself or is of an unknown
             format.
     """
-    manifest = read_manifest(directory)
-    try:
-        return _load(directory, manifest)
-    except BundleError:
-        now = read_manifest(directory)
-        if now == manifest:
-            raise
-    return _load(directory, now)  # another process has replaced it meanwhile
+    return consistent(directory, _load)
 
 
 def _load(directory: Path, manifest: Manifest) -> Bundle:

@@ -15,11 +15,11 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from netanomaly.bundle_formats import FORMAT, MIGRATIONS
 from netanomaly.errors import BundleError
-from netanomaly.files import atomic, read_regular, replace, sha256, write_json
+from netanomaly.files import atomic, json_text, read_regular, replace, sha256, write_json
 from netanomaly.strict_json import parse_json
 
 WEIGHTS, CONTENT, MANIFEST = "model.safetensors", "bundle.json", "manifest.json"
@@ -29,6 +29,7 @@ AGAIN = "copy the whole directory again from where it comes from, or train a new
 """What to do about a bundle that is not as it was saved."""
 
 _STAGED = ".new"
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,38 @@ def read_file(directory: Path, name: str, entry: Entry) -> bytes:
     raise BundleError(
         f"{directory / name}: is not the file that was saved (size or SHA-256 differ from {MANIFEST}); {AGAIN}"
     )
+
+
+def consistent(directory: Path, read: Callable[[Path, Manifest], _Found]) -> _Found:
+    """What is read of the files of one bundle: once more if another process has replaced them meanwhile.
+
+    Raises:
+        BundleError: as of `read_manifest` and `read`.
+    """
+    manifest = read_manifest(directory)
+    try:
+        return read(directory, manifest)
+    except BundleError:
+        now = read_manifest(directory)
+        if now == manifest:
+            raise
+    return read(directory, now)
+
+
+def packed(directory: Path) -> dict[str, bytes]:
+    """The files of a bundle by name, as the manifest says that they are: what is sent to other processes.
+
+    Raises:
+        BundleError: there is none, or a file is not the one that was saved.
+    """
+    return consistent(directory, _packed)
+
+
+def _packed(directory: Path, manifest: Manifest) -> dict[str, bytes]:
+    entries = manifest.files
+    files = {name: read_file(directory, name, entries[name]) for name in (CONTENT, WEIGHTS)}
+    said = {name: {"bytes": entry.bytes, "sha256": entry.sha256} for name, entry in entries.items()}
+    return {**files, MANIFEST: json_text({"format": manifest.format, "files": said}).encode("utf-8")}
 
 
 def replace_files(directory: Path, writers: Mapping[str, Callable[[Path], None]]) -> None:

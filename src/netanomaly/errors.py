@@ -35,6 +35,12 @@ class TrainingError(NetanomalyError):
     exit_code = 5
 
 
+class EngineError(NetanomalyError):
+    """Spark or Ray failed, and not because of the rows: no cluster was reached, workers were lost again and again."""
+
+    exit_code = 6
+
+
 class ProcessLost(NetanomalyError):
     """A process that trained together with this one has ended. What was saved is there to go on with."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
-from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
+from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS, packed
+from netanomaly.packing import load_packed
 from netanomaly.predictor import Predictor, load
 from netanomaly.training.world import World
 
@@ -18,8 +18,8 @@ def shared_predictor(directory: Path, device: str, world: World) -> Predictor:
     """
     if world.is_alone:
         return load(directory, device=device)
-    with tempfile.TemporaryDirectory() as name:
-        for file in (MANIFEST, CONTENT, WEIGHTS):
-            content = world.broadcast_bytes((directory / file).read_bytes() if world.is_first else None)
-            (Path(name) / file).write_bytes(content)
-        return load(name, device=device)
+    with world.alike():
+        files = packed(directory) if world.is_first else {}
+    return load_packed(
+        {name: world.broadcast_bytes(files.get(name)) for name in (MANIFEST, CONTENT, WEIGHTS)}, device=device
+    )

@@ -27,3 +27,10 @@ class PrintableFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """As `logging.Formatter` has it."""
         return printable(super().format(record))
+
+
+def log_to_stderr(level: int) -> None:
+    """Let the package's log be lines on standard error."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(PrintableFormatter("%(message)s"))
+    logging.basicConfig(handlers=[handler], level=level, force=True)

@@ -63,7 +63,7 @@ QUICK = ("plain", "memory of blocks", "patches, on input")
 def test_answers_are_those_of_the_predictor(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tiny(tmp_path_factory.mktemp("bundle"), **{"stem": 3, "window": 8, "width": 16, **streams.MODELS[name]})
     predictor = load(directory, "cpu")
-    model, rows = window_model(directory)
+    model, rows = window_model(predictor)
     windows = hard_windows(predictor.channels, rows, COUNT)
 
     def run(given: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -78,7 +78,7 @@ def test_answers_are_those_of_the_predictor(name: str, tmp_path_factory: pytest.
 def test_a_window_has_exactly_the_rows_that_its_answer_depends_on(tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tiny(tmp_path_factory.mktemp("bundle"))
     predictor = load(directory, "cpu")
-    model, rows = window_model(directory)
+    model, rows = window_model(predictor)
     assert rows == 1 + predictor.model.history_rows + predictor.channels.history_rows == 4 + 1 + 11
     windows = torch.from_numpy(hard_windows(predictor.channels, rows, COUNT))
     other = windows.clone()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from netanomaly.cluster.tasks import Job
 from netanomaly.commands.shared import bundle_directory
-from netanomaly.errors import ConfigError, NetanomalyError
+from netanomaly.ending import ended
+from netanomaly.errors import ConfigError, EngineError, NetanomalyError
+from netanomaly.terminal import log_to_stderr
 
 Score = Callable[[list[str], Path, Path, Job], None]
 """Files, bundle, directory to write, and how."""
@@ -36,22 +37,30 @@ def parser(description: str) -> argparse.ArgumentParser:
     options.add_argument(
         "--shares", type=int, default=Job.shares, metavar="N", help="files to write to (default %(default)s)"
     )
+    options.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return options
 
 
 def run(options: argparse.Namespace, score: Score) -> int:
     """Score as the options say; the exit code, as of `netanomaly`."""
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    log_to_stderr(logging.INFO)
+    return ended(lambda: _run(options, score), debug=options.debug)
+
+
+def _run(options: argparse.Namespace, score: Score) -> None:
+    for option in ("part_rows", "shares"):
+        least, given = int(option == "shares"), getattr(options, option)
+        if given < least:
+            raise ConfigError(f"--{option.replace('_', '-')} {given}: give {least} or more")
+    bundle, job = bundle_directory(options.bundle), _job(options)
     try:
-        for option in ("part_rows", "shares"):
-            least, given = int(option == "shares"), getattr(options, option)
-            if given < least:
-                raise ConfigError(f"--{option.replace('_', '-')} {given}: give {least} or more")
-        score(options.files, bundle_directory(options.bundle), options.out, _job(options))
-    except NetanomalyError as error:
-        print(f"netanomaly: {error}", file=sys.stderr)
-        return error.exit_code
-    return 0
+        score(options.files, bundle, options.out, job)
+    except NetanomalyError:
+        raise
+    except Exception as error:
+        if type(error).__module__ == "builtins" and isinstance(error, (OSError, MemoryError)):
+            raise  # of this process, not a task's, which Ray dresses up as the like
+        raise EngineError(f"the engine failed: {' '.join(str(error).split())[:500] or type(error).__name__}") from error
 
 
 def _job(options: argparse.Namespace) -> Job:

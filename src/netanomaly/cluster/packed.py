@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from netanomaly.bundle_files import CONTENT, MANIFEST, WEIGHTS
-from netanomaly.errors import BundleError
-from netanomaly.predictor import Predictor, load
+from netanomaly.bundle_files import packed
+from netanomaly.packing import load_packed
+from netanomaly.predictor import Predictor
 
 _loaded: dict[tuple[str, tuple[str, ...]], Predictor] = {}
 """The predictor that this process used last, by the bundle's SHA-256 and what is changed about it."""
@@ -24,15 +23,12 @@ class PackedBundle:
 
     @classmethod
     def of(cls, directory: Path) -> PackedBundle:
-        """Read the files; whether they are a bundle is checked where they are loaded.
+        """Read the files; whether what they say fits together is checked where they are loaded.
 
         Raises:
-            BundleError: a file cannot be read.
+            BundleError: there is no bundle, or a file of it is not the one that was saved.
         """
-        try:
-            return cls({name: (directory / name).read_bytes() for name in (WEIGHTS, CONTENT, MANIFEST)})
-        except OSError as error:
-            raise BundleError(f"{directory}: no bundle here ({error.strerror or error}: {error.filename})") from error
+        return cls(packed(directory))
 
     @cached_property
     def sha256(self) -> str:
@@ -55,10 +51,7 @@ class PackedBundle:
         """
         key = (self.sha256, overrides)
         if key not in _loaded:
-            with tempfile.TemporaryDirectory(prefix="netanomaly-", ignore_cleanup_errors=True) as name:
-                for file, content in self.files.items():
-                    (Path(name) / file).write_bytes(content)
-                predictor = load(name, overrides=("threads=1", "device=cpu", *overrides))
+            predictor = load_packed(self.files, overrides=("threads=1", "device=cpu", *overrides))
             _loaded.clear()  # one at a time: a process scores with one bundle
             _loaded[key] = predictor
         return _loaded[key]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from netanomaly.commands.shared import Shared, bundle_directory, check_place, overrides
 from netanomaly.errors import ConfigError
+from netanomaly.terminal import tell
 
 SUFFIXES = {"onnx": ".onnx", "torch-export": ".pt2"}
 
@@ -40,5 +41,5 @@ def _run(options: argparse.Namespace) -> None:
     check_place(options.out)
     check_place(description_of(options.out))
     parity = export(bundle_directory(options.bundle), options.format, options.out, overrides(options))
-    print(f"{options.format}: {options.out}, and {description_of(options.out)}")
-    print(f"answers as the bundle does: {parity.windows} windows, differences up to {parity.difference:.2g}")
+    tell(f"{options.format}: {options.out}, and {description_of(options.out)}")
+    tell(f"answers as the bundle does: {parity.windows} windows, differences up to {parity.difference:.2g}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from netanomaly.bundle_files import WEIGHTS, read_manifest
+from netanomaly.bundle import Bundle
+from netanomaly.bundle_files import WEIGHTS, packed
 from netanomaly.config_model import AttentionConfig
 from netanomaly.deploying.channels import WindowChannels
 from netanomaly.deploying.description import description
@@ -15,7 +18,9 @@ from netanomaly.deploying.parity import BATCHES, TOLERANCE, Parity, hard_windows
 from netanomaly.deploying.window_model import WindowModel
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import atomic, sha256, write_json
-from netanomaly.predictor import MOST_NOVEL, Predictor, load
+from netanomaly.packing import load_packed
+from netanomaly.predictor import MOST_NOVEL, Predictor
+from netanomaly.rows_written import with_rows_written
 
 EXECUTION = "model.sequence_model.execution"
 
@@ -40,21 +45,21 @@ def export(directory: Path, form: str, out: Path, overrides: Sequence[str] = ())
     missing = chosen.missing()
     if missing is not None:
         raise ConfigError(missing)
-    predictor = load(directory, "cpu", overrides)
-    model, rows = window_model(directory, overrides)
+    files = packed(directory)  # read once: all that follows is of one bundle, whoever replaces it meanwhile
+    predictor = load_packed(files, "cpu", overrides)
+    model, rows = window_model(predictor)
     windows = hard_windows(predictor.channels, rows, sum(BATCHES))
-    facts = description(predictor, model, rows, read_manifest(directory).files[WEIGHTS].sha256)
-    try:
-        packed = chosen.packed(model, windows[:2], facts)
-    except Exception as error:  # whatever torch raises on its way
-        raise ConfigError(_refusal(predictor, form, error)) from error
+    facts = description(predictor, model, rows, hashlib.sha256(files[WEIGHTS]).hexdigest())
+    with _refused(predictor, form):
+        written = chosen.packed(model, windows[:2], facts)
     with atomic(out) as temporary:
-        temporary.write_bytes(packed)
-        parity = measured(chosen.opened(temporary), predictor, windows)
+        temporary.write_bytes(written)
+        with _refused(predictor, form):
+            parity = measured(chosen.opened(temporary), predictor, windows)
         if not parity.holds:
             raise BundleError(_no_parity(parity, out))
-        file = {"bytes": len(packed), "sha256": sha256(temporary)}
-    write_json(description_of(out), {**facts, "file": file, "parity": parity.facts()})
+        file = {"bytes": len(written), "sha256": sha256(temporary)}
+        write_json(description_of(out), {**facts, "file": file, "parity": parity.facts()})  # a file always has one
     return parity
 
 
@@ -63,12 +68,20 @@ def description_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.json")
 
 
-def window_model(directory: Path, overrides: Sequence[str] = ()) -> tuple[WindowModel, int]:
-    """The model of a bundle for windows of rows, and how many rows a window has."""
-    predictor = load(directory, "cpu", overrides)
+def window_model(predictor: Predictor) -> tuple[WindowModel, int]:
+    """A predictor's model for windows of rows, and how many rows a window has."""
     if isinstance(predictor.config.model.sequence_model, AttentionConfig):  # the others look at their numbers
-        predictor = load(directory, "cpu", [*overrides, f"{EXECUTION}=reference"])
+        predictor = _by_reference(predictor)
     return build_window_model(predictor)
+
+
+def _by_reference(predictor: Predictor) -> Predictor:
+    """The same predictor, whose look-ups are computed by the reference."""
+    weights = predictor.model.state_dict()
+    bundle = Bundle(
+        predictor.config, predictor.channels, predictor.classes, weights, predictor.decisions, predictor.facts
+    )
+    return Predictor(bundle, predictor.device, with_rows_written(bundle.config, [f"{EXECUTION}=reference"]))
 
 
 def build_window_model(predictor: Predictor) -> tuple[WindowModel, int]:
@@ -79,6 +92,17 @@ def build_window_model(predictor: Predictor) -> tuple[WindowModel, int]:
     channels = WindowChannels(predictor.channels, seen)
     model = WindowModel(channels, predictor.model, predictor.decisions.calibration, novelty).eval()
     return model.requires_grad_(False), seen + predictor.channels.history_rows
+
+
+@contextmanager
+def _refused(predictor: Predictor, form: str) -> Iterator[None]:
+    """Whatever torch, or what opens the file, raises on its way says that the format cannot hold the model."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise ConfigError(_refusal(predictor, form, error)) from error
 
 
 def _refusal(predictor: Predictor, form: str, error: Exception) -> str:
