@@ -56,6 +56,7 @@ from netanomaly.run_directory import (
 )
 from netanomaly.scoring import Scored, score
 from netanomaly.sharing import shared_predictor
+from netanomaly.split_words import tell_split
 from netanomaly.tracking.tracker import Trackers
 from netanomaly.training.recipe import OnEpoch
 from netanomaly.training.world import ALONE, World, joined
@@ -105,7 +106,7 @@ def train(
             if world.is_first:
                 refuse_to_replace(directory, overwrite or resume)
             prepared = prepare(checked, frames)
-            _tell_split(prepared.report)
+            tell_split(prepared.report)
             start, told = read_start(checked), build_trackers(checked if world.is_first else None)
             training = identity(prepared, None if start is None else start.facts())
         check_alike({**training, "the kind of device": device.type}, world)
@@ -284,28 +285,3 @@ def _classes(prepared: Prepared) -> tuple[str, ...]:
     """Class names in a fixed order: the normal state, then the alphabet."""
     normal = prepared.config.data.normal
     return tuple(sorted(prepared.report["train"]["classes"], key=lambda name: (name != normal, name)))
-
-
-def _tell_split(report: Mapping[str, Any]) -> None:
-    for part in ("train", "validation", "test"):
-        names = report[part]["series"]
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-        log.info("%s: %d labelled rows of %d series (%s)", part, report[part]["rows"], len(names), shown or "none")
-    if report["purged_rows"]:
-        log.info(
-            "%d rows at the boundaries are in no part: a decision depends on %d earlier rows; shorter "
-            "channels.baselines or a shorter model.window leave out fewer",
-            report["purged_rows"],
-            report["history_rows"],
-        )
-    for part in ("validation", "test"):
-        unknown = sorted(set(report[part]["classes"]) - set(report["train"]["classes"]))
-        if unknown:
-            log.warning("%s has classes that no training row has: %s", part, ", ".join(unknown))
-    if report["unused_labelled_rows"]:
-        log.warning("%d labelled rows are in no part of data.split", report["unused_labelled_rows"])
-    shared = {pair: counts for pair, counts in report["shared"].items() if counts["rows"] or counts["series"]}
-    for pair, counts in shared.items():
-        log.info("%s share %d series and %d rows", pair.replace("_", " and "), counts["series"], counts["rows"])
-    if not shared:
-        log.info("the parts share no series and no rows")
