@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
@@ -212,6 +213,18 @@ def test_a_loss_that_is_not_finite_is_told_with_its_place_and_leaves_nothing(tmp
     with pytest.raises(TrainingError, match=said):
         train(config, frames=network("abef"))
     assert not (tmp_path / "run" / "checkpoint").exists()
+
+
+def test_a_disk_that_is_full_at_the_end_of_a_member_does_not_end_the_training(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("netanomaly.checkpoints.save_checkpoint", full)
+    train(_config(tmp_path), frames=network("abef"))
+    assert "member-1.safetensors: cannot be saved: No space left on device; training goes on" in caplog.text
+    assert _equal(tmp_path, whole)
 
 
 def test_two_processes_do_not_write_to_one_directory(again: Path) -> None:

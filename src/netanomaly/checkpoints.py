@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +28,8 @@ from netanomaly.prepare import Prepared
 from netanomaly.training.checkpoint import check_weights, load_checkpoint, save_checkpoint
 from netanomaly.training.recipe import EpochRecord, Outcome
 from netanomaly.training.world import ALONE, World
+
+log = logging.getLogger(__name__)
 
 DIRECTORY, ABOUT = "checkpoint", "run.json"
 _FREE = {"run_dir", "device", "threads", "alarms", "tracking", "data.root", "training.save_steps", "training.compile"}
@@ -98,9 +101,14 @@ class Checkpoints:
         return self.directory / f"member-{member}.part.safetensors"
 
     def keep(self, member: int, model: nn.Module, outcome: Outcome) -> None:
-        """A member is done."""
+        """A member is done; a full disk does not end the training, but what follows cannot go on from here."""
         facts = {key: value for key, value in asdict(outcome).items() if key != "stopped_by"}
-        save_checkpoint(self._done(member), model.state_dict(), facts)
+        path = self._done(member)
+        try:
+            save_checkpoint(path, model.state_dict(), facts)
+        except OSError as error:
+            log.warning("%s: cannot be saved: %s; training goes on", path, error.strerror or error)
+            return
         self.part(member).unlink(missing_ok=True)
 
     def kept(self, member: int, model: nn.Module, world: World = ALONE) -> Outcome | None:

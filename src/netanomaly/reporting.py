@@ -53,12 +53,16 @@ def write_report(content: Content, path: Path) -> None:
 
 
 def write_if_possible(content: Content, path: Path) -> bool:
-    """As `write_report`, but a missing library is only a word, for the report is not what was asked for first."""
+    """As `write_report`, but a missing library or a full disk is only a word: first of all, something else was asked for."""
     missing = missing_libraries()
     if missing is not None:
         log.info("no %s: %s", path.name, missing)
         return False
-    write_report(content, path)
+    try:
+        write_report(content, path)
+    except OSError as error:
+        log.warning("%s: cannot be written: %s; all else is", path, error.strerror or error)
+        return False
     return True
 
 

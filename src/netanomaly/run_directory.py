@@ -49,7 +49,10 @@ def make_ready(directory: Path) -> None:
     """Start a log; remove what a killed process left half-written. An earlier bundle stays until there is a new one."""
     try:
         if not _is_run(directory):
-            write_text(directory / EXPLANATION, f"{_TITLE}\n\nStill training: nothing is saved yet.\n")
+            write_text(
+                directory / EXPLANATION,
+                f"{_TITLE}\n\nNo bundle yet: a training goes on here, or was cut short; `--resume` goes on with it.\n",
+            )
         (directory / LOG).write_text("", encoding="utf-8")
         for name in _FILES:  # others may be at work on files of their own here
             for leftover in directory.glob(TEMPORARY.replace("*", f"{name}.*", 1)):

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 PATH = "/api/v2/alerts"
 AGAIN_SECONDS = 60.0
 """How often incidents that go on are told again."""
+FIRST_SECONDS = 5.0
+"""After which they are told again for the first time: a program that was started again may have some of its state."""
 MOST_WAITING = 10_000
 """Alerts that wait to be sent, at most; of more, the oldest are dropped."""
 AT_ONCE = 64
@@ -129,7 +131,7 @@ class Alertmanager:
 
     def _run(self) -> None:
         """Send what waits, and again and again what goes on, until the end."""
-        again_at = time.monotonic() + self._again
+        again_at = time.monotonic() + min(self._again, FIRST_SECONDS)  # those of a saved state go on, too
         while (alerts := self._next(again_at)) is not None:
             try:
                 if alerts:
