@@ -53,7 +53,7 @@ def write_report(content: Content, path: Path) -> None:
 
 
 def write_if_possible(content: Content, path: Path) -> bool:
-    """As `write_report`, but a missing library or a full disk is only a word: first of all, something else was asked for."""
+    """As `write_report`, but a missing library or a full disk is only a word: it is not what was asked for first."""
     missing = missing_libraries()
     if missing is not None:
         log.info("no %s: %s", path.name, missing)
