@@ -12,5 +12,6 @@ fi
 .venv/bin/ruff format --check .
 .venv/bin/ruff check .
 .venv/bin/mypy
-# a file stays in one process, which trains what its tests share once; threads of many processes would be in each other's way
-OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} .venv/bin/python -m pytest -n auto --dist loadfile -m "$marks" "$@"
+# A file stays in one process, which trains what its tests share once; tests/conftest.py puts the longest first. Threads of
+# many processes would be in each other's way.
+OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} .venv/bin/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m "$marks" "$@"

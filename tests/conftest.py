@@ -34,6 +34,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data-root", type=Path, help="directory of the data sets that are not in the repository")
 
 
+LONGEST = ("test_readme.py", "test_cli.py", "test_resuming.py")
+"""Files that take longest: begun last, one process would work on them alone at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 @pytest.fixture
 def data_root(request: pytest.FixtureRequest) -> Path:
     root = request.config.getoption("--data-root")
