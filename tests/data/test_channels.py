@@ -230,6 +230,7 @@ def test_one_row_less_of_history_can_change_a_row(kind: str) -> None:
 def test_a_constant_metric_is_zero_in_every_channel() -> None:
     values = np.full((50, 1), 0.1)
     assert (fit(values)(values) == 0).all()
+    assert (fit(values).scale == 1).all()  # a scale of 0 would be 0 as well, and infinite for the first other value
 
 
 def test_a_metric_that_was_constant_in_training_still_shows_a_change() -> None:
