@@ -280,6 +280,8 @@ def _robust_scale(column: NDArray[np.float64]) -> tuple[float, float]:
     known = column[np.isfinite(column)]
     if len(known) == 0:
         return 0.0, 1.0
+    if known.min() == known.max():  # its standard deviation may be a rounding error, and no scale to divide by
+        return float(known[0]), 1.0
     lowest, low, middle, high, highest = np.quantile(known, [0.0005, 0.02, 0.5, 0.98, 0.9995])
     scale = max((high - low) / 4, float(np.std(known.clip(lowest, highest))) / 10)
     return float(middle), float(scale) if 0 < scale < np.inf else 1.0
