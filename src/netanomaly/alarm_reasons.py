@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from netanomaly.alarms.raising import Alarms
 from netanomaly.build import build_grid, build_grid_spans, build_input_format, history_rows
 from netanomaly.by_name import rows_by_name
-from netanomaly.data.ingest import Origin, Table, find_files, join_tables, read_tables
+from netanomaly.data.ingest import Table, find_files, join_tables, read_tables, select_rows
 from netanomaly.predictor import Predictor
 from netanomaly.reason import Reason
 from netanomaly.reasons import AskedIncident
@@ -70,22 +69,7 @@ def _needed(predictor: Predictor, tables: Iterable[Table], alarms: Alarms) -> It
             for start, stop in spans_here[(spans_here[:, 0] <= last) & (spans_here[:, 1] >= first)]:
                 kept[rows] |= (table.times[rows] >= start) & (table.times[rows] <= stop)
         if kept.any():
-            yield _some(table, np.flatnonzero(kept))
-
-
-def _some(table: Table, rows: NDArray[np.int64]) -> Table:
-    """Some rows of a table."""
-    origin = Origin(table.origins[0].name, len(rows), lambda row: table.where(int(rows[row])))
-    return replace(
-        table,
-        series=table.series[rows],
-        times=table.times[rows],
-        time_texts=table.time_texts[rows],
-        values=table.values[rows],
-        labels=table.labels[rows],
-        parts=table.parts[rows],
-        origins=(origin,),
-    )
+            yield select_rows(table, np.flatnonzero(kept))
 
 
 def _rows_at(table: Table, series: NDArray[np.object_], times: NDArray[np.int64]) -> NDArray[np.int64]:

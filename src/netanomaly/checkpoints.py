@@ -24,6 +24,7 @@ from torch import nn
 from netanomaly import __version__
 from netanomaly.errors import BundleError, ConfigError
 from netanomaly.files import TEMPORARY, write_json
+from netanomaly.flat_keys import flat
 from netanomaly.prepare import Prepared
 from netanomaly.training.checkpoint import check_weights, load_checkpoint, save_checkpoint
 from netanomaly.training.recipe import EpochRecord, Outcome
@@ -155,7 +156,7 @@ def identity(prepared: Prepared, start: Mapping[str, Any] | None) -> dict[str, A
         start: facts of the bundle that it starts from.
     """
     return {
-        **{key: value for key, value in _flat(prepared.config.to_dict()).items() if not _is_free(key)},
+        **{key: value for key, value in flat(prepared.config.to_dict()).items() if not _is_free(key)},
         "the rows (SHA-256)": _rows_digest(prepared),
         "the bundle to start from": start,
         "the version of netanomaly": __version__,
@@ -189,15 +190,6 @@ def _rows_digest(prepared: Prepared) -> str:
         digest.update(segment.values.tobytes())
         digest.update(parts.tobytes())
     return digest.hexdigest()
-
-
-def _flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} as {"a.b": 1}"""
-    result: dict[str, Any] = {}
-    for key, value in tree.items():
-        name = f"{above}{key}"
-        result |= _flat(value, f"{name}.") if isinstance(value, dict) and value else {name: value}
-    return result
 
 
 def _is_free(key: str) -> bool:

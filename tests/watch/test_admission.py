@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from netanomaly.data.ingest import Table
-from netanomaly.watch.admission import FAR_BEHIND, IN_A_ROW, Admission, select
+from netanomaly.data.ingest import Table, select_rows
+from netanomaly.watch.admission import FAR_BEHIND, IN_A_ROW, Admission
 from netanomaly.watch.counts import AHEAD, ANSWERED, LATE, TWICE
 from streams import metrics_table
 
@@ -62,7 +62,7 @@ def admitted(
         while len(numbers):
             piece = table([rows[number] for number in numbers])
             verdict = judge.judge(piece)
-            stream.take(select(piece, verdict.taken))
+            stream.take(select_rows(piece, verdict.taken))
             taken += numbers[verdict.taken].tolist()
             kinds.update(row.kind for row in verdict.left_out)
             assert all(isinstance(row.said(), str) for row in verdict.left_out)

@@ -288,3 +288,17 @@ def join_tables(tables: Sequence[Table]) -> Table:
         parts=np.concatenate([table.parts for table in tables]),
         origins=tuple(origin for table in tables for origin in table.origins),
     )
+
+
+def select_rows(table: Table, rows: NDArray[np.int64]) -> Table:
+    """Some rows of a table."""
+    return replace(
+        table,
+        series=table.series[rows],
+        times=table.times[rows],
+        time_texts=table.time_texts[rows],
+        values=table.values[rows],
+        labels=table.labels[rows],
+        parts=table.parts[rows],
+        origins=(Origin(table.origins[0].name, len(rows), lambda row: table.where(int(rows[row]))),),
+    )

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from netanomaly.errors import ConfigError
-from netanomaly.tracking.tracker import epoch_values, flat, scores
+from netanomaly.flat_keys import flat
+from netanomaly.tracking.tracker import epoch_values, scores
 from netanomaly.training.recipe import EpochRecord
 
 LONGEST = 500

@@ -87,12 +87,3 @@ def scores(report: Mapping[str, Any]) -> dict[str, float]:
     for name, entry in report.get("baselines", {}).items():
         found[f"baseline_macro_f1/{name}"] = float(entry["macro_f1"])
     return found
-
-
-def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} as {"a.b": 1}"""
-    result: dict[str, Any] = {}
-    for key, value in tree.items():
-        name = f"{above}{key}"
-        result |= flat(value, f"{name}.") if isinstance(value, Mapping) and value else {name: value}
-    return result

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from netanomaly.data.clock import rounded
-from netanomaly.data.ingest import Origin, Table
+from netanomaly.data.ingest import Table
 from netanomaly.durations import format_duration
 from netanomaly.streaming import StreamingPredictor
 from netanomaly.watch.counts import AHEAD, ANSWERED, LATE, TWICE
@@ -162,20 +162,6 @@ class Admission:
             f"{table.where(row)}: {table.time_texts[row]} of series '{table.series[row]}' is more than {limit} ahead "
             "of this machine's clock; check data.time_zone and the clocks, or set --max-ahead"
         )
-
-
-def select(table: Table, rows: NDArray[np.int64]) -> Table:
-    """Some rows of a table."""
-    return replace(
-        table,
-        series=table.series[rows],
-        times=table.times[rows],
-        time_texts=table.time_texts[rows],
-        values=table.values[rows],
-        labels=table.labels[rows],
-        parts=table.parts[rows],
-        origins=(Origin(table.origins[0].name, len(rows), lambda row: table.where(int(rows[row]))),),
-    )
 
 
 def _late(table: Table, row: int) -> Callable[[], str]:

@@ -14,11 +14,11 @@ import pandas as pd
 
 from netanomaly.alarms.live import Event, LiveAlarms
 from netanomaly.build import build_input_format, build_spans
-from netanomaly.data.ingest import Table
+from netanomaly.data.ingest import Table, select_rows
 from netanomaly.durations import format_duration
 from netanomaly.interrupts import whole
 from netanomaly.streaming import StreamingPredictor
-from netanomaly.watch.admission import FAR_BEHIND, IN_A_ROW, Admission, select
+from netanomaly.watch.admission import FAR_BEHIND, IN_A_ROW, Admission
 from netanomaly.watch.answers import JsonLines, Sink
 from netanomaly.watch.counts import Counts, LeftOut
 from netanomaly.watch.csv_rows import CsvRows
@@ -192,7 +192,7 @@ class _Answerer:
             for row in verdict.left_out:
                 self.left_out.add(row.kind, row.said)
             if len(verdict.taken):
-                taken = select(table, verdict.taken)
+                taken = select_rows(table, verdict.taken)
                 answers = self._stream.update_table(taken)
                 self._teller.tell(taken, answers)
                 self.counts.answered.update(answers["label"].tolist())
@@ -210,4 +210,4 @@ class _Answerer:
                 self._teller.begin_again(name)
                 self.admission.begin_again(name)
                 self.counts.begun_again += 1
-            table = select(table, np.array(verdict.waiting, dtype=np.int64))
+            table = select_rows(table, np.array(verdict.waiting, dtype=np.int64))
